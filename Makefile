@@ -1,0 +1,57 @@
+# The one list of commands. `make help` prints it; CI runs the same targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -ec
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test unit lint format bench schema golden lock clean
+
+help: ## show this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv with the scaletest command in it
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "scaletest needs Python 3.11 or newer; run: make setup PYTHON=python3.12")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: setup ## set up and run the main job: the plan of dev-50
+	$(BIN)/scaletest plan profiles/dev-50.yaml
+
+test: setup lint unit ## set up, lint, and run every test
+
+unit: setup ## run the tests without the linters
+	$(PYTEST)
+
+lint: setup ## ruff, mypy strict, import walls, dependency check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache | tail -n 4
+	$(BIN)/deptry . 2>&1 | tail -n 1
+
+format: setup ## rewrite the sources in house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## print speed and memory figures against their bars
+	$(BIN)/python tests/bench/plan_speed.py
+
+schema: setup ## regenerate profiles/schema from the typed models
+	$(BIN)/scaletest schema --write profiles/schema
+
+golden: setup ## accept the current output as the expected output
+	$(BIN)/pytest -q tests/golden --snapshot-update
+
+lock: ## renew requirements.lock from pyproject.toml (needs uv)
+	uv pip compile --universal --generate-hashes --python-version 3.11 --group dev --no-header --no-emit-index-url -q pyproject.toml -o requirements.lock
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist

@@ -1,0 +1,1 @@
+"""The application: commands, wiring and what a person sees in a terminal."""

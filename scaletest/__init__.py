@@ -1,0 +1,1 @@
+"""The scaletest library: profile, catalog, plan; imports point downwards only (docs/architecture.md)."""
