@@ -1,0 +1,1 @@
+"""The door: strict YAML in, typed values or a full list of problems out."""
