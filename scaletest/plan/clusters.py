@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from scaletest.catalog import Workload
 from scaletest.model import Attribution, Machine, NeedProfile, group_name
-from scaletest.plan.drafting import Draft, Placement, drawn_freely, drawn_to_quota
+from scaletest.plan.drafting import Draft, Placement, drawn_freely, drawn_to_quota, stranded
 from scaletest.plan.filling import Run
 from scaletest.plan.folding import FoldLimits
 from scaletest.plan.geometry import cluster_name
@@ -33,6 +33,8 @@ class ClusterPlan:
     """Where each workload's first slots are pre-bound."""
     placements: tuple[Placement, ...]
     """By archetype."""
+    stranded: tuple[int, ...]
+    """Pods, by archetype, that could not be scheduled again if they alone were removed."""
     inventory: Inventory
     folds: FoldLimits
 
@@ -99,6 +101,12 @@ class ClusterPlan:
         return profile, group_name(self.name, workload.name)
 
     @cached_property
+    def gangs(self) -> int:
+        """Return the number of gangs."""
+        kinds = self.inventory.sizing.archetypes
+        return sum(kinds[w.archetype].gang is not None for w in self.workloads)
+
+    @cached_property
     def demand_rows(self) -> int:
         """Return the rows of a full roll-up: one per plain profile and one per gang."""
         kinds = self.inventory.sizing.archetypes
@@ -144,6 +152,7 @@ def plan_cluster(
         workloads=tuple(draft.workloads),
         runs=tuple(tuple(runs) for runs in draft.runs),
         placements=tuple(draft.placements()),
+        stranded=stranded(draft),
         inventory=inventory,
         folds=folds,
     )

@@ -11,7 +11,7 @@ from scaletest.plan.filling import Filling, Run
 from scaletest.plan.geometry import cluster_name
 from scaletest.plan.inventory import Inventory
 
-__all__ = ["Draft", "Placement", "drawn_freely", "drawn_to_quota"]
+__all__ = ["Draft", "Placement", "drawn_freely", "drawn_to_quota", "stranded"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +179,27 @@ def _fill_gangs(draft: Draft, archetype: int, pods: int) -> int:
         draft.accept(workload, runs)
         placed += workload.replicas
     return placed
+
+
+def stranded(draft: Draft) -> tuple[int, ...]:
+    """Return, by archetype, the bound Pods that could not be scheduled again if they alone were removed.
+
+    Resources and affinity never strand a Pod: the room it leaves is on a machine it may use, and a gang's other
+    members keep their rack. A hard spread can: it may demand a zone that is full.
+    """
+    return tuple(
+        _stranded_by_spread(draft, archetype) if kind.spread else 0 for archetype, kind in enumerate(draft.kinds)
+    )
+
+
+def _stranded_by_spread(draft: Draft, archetype: int) -> int:
+    spread = draft.kinds[archetype].spread
+    assert spread is not None, archetype
+    counts, movable = draft.filling.spread_census(archetype, zip(draft.workloads, draft.runs, strict=True))
+    total = 0
+    for (value, size), pods in sorted(movable.items()):
+        after = {**counts, value: counts[value] - 1}
+        open_values = [v for v in sorted(after) if after[v] + 1 - min(after.values()) <= spread.max_skew]
+        if value not in open_values and not any(draft.filling.has_room(archetype, size, v) for v in open_values):
+            total += pods
+    return total

@@ -139,6 +139,34 @@ class Filling:
                 side.setdefault(_domain(room.seat, kind.spread.topology_key), []).append(room)
         return foreign | own
 
+    def spread_census(
+        self, archetype: int, placed: Iterable[tuple[Workload, Sequence[Run]]]
+    ) -> tuple[dict[str, int], dict[tuple[str, int], int]]:
+        """Return a hard-spread archetype's Pods by domain, and those that carry the constraint by domain and size."""
+        spread = self.archetypes[archetype].spread
+        assert spread is not None, archetype
+        counts = dict.fromkeys(self.spread_domains(archetype), 0)
+        movable: dict[tuple[str, int], int] = {}
+        for workload, runs in placed:
+            if workload.archetype != archetype:
+                continue
+            for run in runs:
+                value = _domain(self.seats[run.position], spread.topology_key)
+                counts[value] = counts.get(value, 0) + run.count
+                if workload.spread:
+                    movable[value, workload.size] = movable.get((value, workload.size), 0) + run.count
+        return counts, movable
+
+    def has_room(self, archetype: int, size: int, value: str) -> bool:
+        """Say whether one more Pod of a hard-spread archetype fits somewhere in a domain, on anybody's machine."""
+        kind = self.archetypes[archetype]
+        assert kind.spread is not None, kind.name
+        key, request = kind.spread.topology_key, self._requests[archetype][size]
+        return any(
+            _domain(room.seat, key) == value and room.seat.instance_type in kind.instance_types and room.fits(request)
+            for room in self.rooms
+        )
+
     def place_spread(self, workloads: Sequence[Workload], counts: dict[str, int]) -> list[list[Run]]:
         """Place hard-spread workloads Pod by Pod into the emptiest domain.
 

@@ -160,6 +160,14 @@ class Inventory:
         }[tier]
         return self._seats(tier, self.counts(tier), first=before, group=0)
 
+    def domain_sizes(self, archetype: int, tier: Tier, topology_key: str) -> dict[str, int]:
+        """Return how many of an archetype's machines of one tier stand in every rack or zone.
+
+        For Configured it is the first cluster's: a gang uses its own cluster's machines only.
+        """
+        count = self.configured(0)[archetype] if tier is Tier.CONFIGURED else self.counts(tier)[archetype]
+        return _Layout(self.sizing.archetypes[archetype], count, 0).domain_sizes(by_rack=topology_key == RACK_KEY)
+
     def machine(self, seat: Seat, tier: Tier, *, cluster: int = -1, attribution: Attribution | None = None) -> Machine:
         """Return a seat as the provider will list it."""
         terms = _TERMS[tier]
@@ -250,10 +258,24 @@ class _Layout:
                 sizes[i] = size
         return sizes
 
-    def _step(self, i: int) -> int:
+    def domain_sizes(self, *, by_rack: bool) -> dict[str, int]:
+        """Return the machines per rack or zone; racks repeat, so one round of them stands for all."""
+        sizes: dict[str, int] = {}
+        round_length = len(self.kind.zones) * RACKS_PER_ZONE * self._block
+        for i in range(min(self.count, round_length)):
+            zone, rack, _ = self.place(i)
+            whole_rounds = -(-(self.count - i) // round_length)
+            value = rack if by_rack else zone
+            sizes[value] = sizes.get(value, 0) + whole_rounds
+        return sizes
+
+    @property
+    def _block(self) -> int:
         gang = self.kind.gang
-        block = gang.largest if gang and gang.topology_key == RACK_KEY else 1
-        return self.group * -(-self.count // block) + i // block
+        return gang.largest if gang and gang.topology_key == RACK_KEY else 1
+
+    def _step(self, i: int) -> int:
+        return self.group * -(-self.count // self._block) + i // self._block
 
 
 def _dealt(seats: list[int], mix: list[int], worth: list[int]) -> list[list[int]]:
