@@ -82,7 +82,9 @@ def _steady_is_stated(profile: Profile) -> Iterator[Finding]:
 
 
 def _headline_is_gated(profile: Profile) -> Iterator[Finding]:
-    if profile.slo.internal_binding_latency_p99_seconds is None:
+    slo = profile.slo
+    inverted = slo.expect_standing_shortfall or slo.expect_preemptions or slo.expect_cost_routing
+    if slo.internal_binding_latency_p99_seconds is None and not inverted:
         message = "the headline, binding latency, is not gated"
         yield Finding.warning(
             "slo.internalBindingLatencyP99Seconds", message, "set slo.internalBindingLatencyP99Seconds"
@@ -172,6 +174,12 @@ def _shortfall_bars_have_their_switch(profile: Profile) -> Iterator[Finding]:
     return missing_switch(profile.slo, around="slo", switch="expect_standing_shortfall", fields=bars)
 
 
+def _some_class_may_go_short(profile: Profile) -> Iterator[Finding]:
+    if profile.slo.shortfall_confined_below_priority_class == "batch":
+        hint = "name the first class that may not go short: service or critical"
+        yield Finding.error("slo.shortfallConfinedBelowPriorityClass", "no class lies below batch", hint)
+
+
 def _cost_routing_bars_have_their_switch(profile: Profile) -> Iterator[Finding]:
     buckets = ("cost_routing_tolerant_penalty_bucket", "cost_routing_sensitive_penalty_bucket")
     bars = (*buckets, "cost_routing_misrouted_max")
@@ -228,6 +236,14 @@ def _drill_bars_have_a_drill(profile: Profile) -> Iterator[Finding]:
             )
 
 
+def _drift_has_a_level_to_return_to(profile: Profile) -> Iterator[Finding]:
+    levels = [step.target_multiplier for step in profile.load_profile.demand_steps]
+    if profile.slo.max_drill_drift_fraction is not None and levels and len(set(levels)) == len(levels):
+        message = "no two steps have the same level, so there is no drift to judge"
+        reads = "slo.maxDrillDriftFraction loadProfile.demandSteps"
+        yield Finding.error(reads, message, "return to an earlier targetMultiplier, or remove it")
+
+
 def _losses_happen(profile: Profile) -> Iterator[Finding]:
     bar = profile.slo.max_acquisitions_per_loss
     if bar is not None and not profile.provider.losses and profile.shard.failure_rate_per_sec == 0:
@@ -253,9 +269,11 @@ PROFILE_RULES: Final[tuple[Rule[Profile], ...]] = (
     _changes_are_in_order,
     _one_kind_of_change,
     _shortfall_bars_have_their_switch,
+    _some_class_may_go_short,
     _cost_routing_bars_have_their_switch,
     _cost_routing_has_two_buckets,
     _cost_routing_has_two_tiers,
     _drill_bars_have_a_drill,
+    _drift_has_a_level_to_return_to,
     _losses_happen,
 )
