@@ -237,10 +237,12 @@ def _drill_bars_have_a_drill(profile: Profile) -> Iterator[Finding]:
 
 
 def _drift_has_a_level_to_return_to(profile: Profile) -> Iterator[Finding]:
-    levels = [step.target_multiplier for step in profile.load_profile.demand_steps]
+    load = profile.load_profile
+    levels = [step.target_multiplier for step in load.demand_steps]
+    levels += [cut.target_multiplier for cut in load.scale_downs]
     if profile.slo.max_drill_drift_fraction is not None and levels and len(set(levels)) == len(levels):
         message = "no two steps have the same level, so there is no drift to judge"
-        reads = "slo.maxDrillDriftFraction loadProfile.demandSteps"
+        reads = "slo.maxDrillDriftFraction loadProfile.demandSteps loadProfile.scaleDowns"
         yield Finding.error(reads, message, "return to an earlier targetMultiplier, or remove it")
 
 
