@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from scaletest.model import QuantityError, parse_quantity
+from scaletest.profile.spellings import NAME
 
 __all__ = [
     "Block",
@@ -44,9 +45,18 @@ def _quantity(text: str) -> str:
     return text
 
 
-# Names become folder and object names, so separators, dots and a leading dash are refused, not cleaned up.
-Name = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
-Quantity = Annotated[str, AfterValidator(_quantity)]
+def _quantity_text(value: object) -> object:
+    # Kubernetes users write `cpu: 4` and `cpu: 0.5` without quotes; a boolean is a number to Python but not to them.
+    return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Name = Annotated[str, Field(pattern=NAME)]
+Quantity = Annotated[
+    str,
+    BeforeValidator(_quantity_text),
+    AfterValidator(_quantity),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["400m", 2, "16Gi"]}),
+]
 Count = Annotated[int, Field(ge=0, le=_LARGEST_COUNT)]
 PositiveCount = Annotated[int, Field(ge=1, le=_LARGEST_COUNT)]
 Seconds = Annotated[float, Field(ge=0, le=_LONGEST_SECONDS)]

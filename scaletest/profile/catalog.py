@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scaletest.profile.blocks import Block, Count, Metadata, Name, PositiveCount, Quantity, Share
+from scaletest.profile.spellings import LABEL_VALUE, RESOURCE_NAME
 
 __all__ = ["Archetype", "Catalog", "InstanceType", "LabelAxis", "SizeBucket", "SpreadConstraint"]
 
 _Dollars = Annotated[float, Field(ge=0, le=10**9)]
 _Priority = Annotated[int, Field(ge=-(2**31), lt=2**31)]
-_ResourceName = Annotated[str, Field(pattern=r"^[a-z0-9A-Z]([a-zA-Z0-9./_-]{0,251}[a-zA-Z0-9])?$")]
-_LabelValue = Annotated[str, Field(pattern=r"^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,61}[a-zA-Z0-9])?$")]
+_ResourceName = Annotated[str, Field(pattern=RESOURCE_NAME)]
+_LabelValue = Annotated[str, Field(pattern=LABEL_VALUE)]
 _Resources = Annotated[dict[_ResourceName, Quantity], Field(min_length=1)]
 
 

@@ -9,11 +9,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scaletest.profile.blocks import Block, Metadata, Name, PositiveNumber
+from scaletest.profile.spellings import LABEL_NAME, METRIC_NAME, RELATIVE_PATH
 
 __all__ = ["Chart", "Command", "EngineManifest", "InProcess", "Metric", "Ready", "Roles", "Start"]
 
-_MetricName = Annotated[str, Field(pattern=r"^[a-zA-Z_:][a-zA-Z0-9_:]*$")]
-_LabelName = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
+_MetricName = Annotated[str, Field(pattern=METRIC_NAME)]
+_RelativePath = Annotated[str, Field(pattern=RELATIVE_PATH, max_length=255)]
+_LabelName = Annotated[str, Field(pattern=LABEL_NAME)]
 
 
 class Metric(Block):
@@ -85,7 +87,7 @@ class Command(Block):
 class Chart(Block):
     """The engine is a chart on a Kubernetes cluster."""
 
-    path: str
+    path: _RelativePath
     """Folder of the chart, relative to the manifest."""
 
 
@@ -120,7 +122,7 @@ class EngineManifest(Block):
     """Who this engine is."""
     start: Start
     """How it is started."""
-    apply: tuple[str, ...] = ()
+    apply: tuple[_RelativePath, ...] = ()
     """Files with objects to apply first, relative to the manifest."""
     ready: Ready = Ready()
     """How to know that it is up."""

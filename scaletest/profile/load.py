@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from scaletest.model.instants import microseconds
 from scaletest.profile.blocks import Block, Name, PositiveCount, PositiveNumber, Seconds, Share
 
 __all__ = ["Burst", "DemandStep", "Load", "LoadProfile", "RunnerAction", "ScaleDown"]
@@ -79,6 +80,21 @@ class LoadProfile(Block):
     """Legacy name of scale.podsPerCluster."""
     duration_seconds: PositiveNumber | None = None
     """Legacy name of loadProfile.soakSeconds."""
+
+    @property
+    def soak_us(self) -> int:
+        """Return the soak in microseconds, under whichever name it was given."""
+        legacy = None if "soak_seconds" in self.model_fields_set else self.duration_seconds
+        return microseconds(self.soak_seconds if legacy is None else legacy)
+
+    @property
+    def settle_us(self) -> int:
+        """Return how long after soak start the reclaim baseline is read, in microseconds.
+
+        A settle time that leaves nothing of the soak counts as none (ADR-0035, amendment).
+        """
+        settle_us = microseconds(self.settle_seconds)
+        return settle_us if settle_us < self.soak_us else 0
 
 
 class RunnerAction(Block):

@@ -122,3 +122,21 @@ class Profile(Block):
     """What the runner does to the engine during the soak."""
     ramp_budget: str | None = None
     """Deprecated: ramp gates nothing (ADR-0035); still read so that old profiles load."""
+
+    @property
+    def pods_per_cluster(self) -> int:
+        """Return the Pods of one cluster, under whichever name they were given."""
+        given = self.scale.pods_per_cluster or self.load_profile.target
+        if given is None:
+            raise ValueError("a profile without Pods per cluster was not read through the door")
+        return given
+
+    @property
+    def soak_us(self) -> int:
+        """Return the length of the soak in microseconds."""
+        return self.load_profile.soak_us
+
+    @property
+    def settle_us(self) -> int:
+        """Return the settle mark in microseconds after soak start; 0 when it would leave nothing of the soak."""
+        return self.load_profile.settle_us

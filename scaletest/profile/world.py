@@ -6,7 +6,17 @@ from pydantic import Field
 
 from scaletest.profile.blocks import Block, Count, Latency, PositiveCount, PositiveNumber, Seconds
 
-__all__ = ["EmptyRollup", "Loss", "ModelledCycle", "Provider", "ProviderErrors", "Scheduler", "StockOut", "World"]
+__all__ = [
+    "EmptyRollup",
+    "Loss",
+    "ModelledCycle",
+    "Provider",
+    "ProviderErrors",
+    "Scheduler",
+    "SignedLatency",
+    "StockOut",
+    "World",
+]
 
 _Chance = Annotated[float, Field(ge=0, lt=1)]
 _SignedSeconds = Annotated[float, Field(ge=-600, le=600)]
