@@ -34,6 +34,8 @@ class Event:
     at_us: int
     kind: EventKind
     what: str
+    machines: int = 0
+    """Machines that vanish, for a loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def _provider_events(profile: Profile) -> Iterator[Event]:
         every = microseconds(loss.every_seconds) if loss.every_seconds else soak_us
         back = f", back after {seconds_text(microseconds(loss.repair_seconds))} s" if loss.repair_seconds else ""
         for at_us in takewhile(lambda at: at < soak_us, count(first, every)):
-            yield Event(at_us, EventKind.LOSS, f"{loss.count} Configured machines vanish{back}")
+            yield Event(at_us, EventKind.LOSS, f"{loss.count} Configured machines vanish{back}", machines=loss.count)
     for out in profile.provider.stock_outs:
         what = ", ".join((*out.instance_types, *out.zones)) or "every instance type"
         text = f"no {what} for {seconds_text(microseconds(out.duration_seconds))} s"

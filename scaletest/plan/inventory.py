@@ -227,8 +227,8 @@ class _Layout:
     """Where the i-th machine of an archetype stands, and which size it is built for.
 
     Rack gangs get contiguous blocks as long as their largest gang, one rack each; everything else goes round the
-    zones. Instance types turn once per round of zones, so that every zone sees every type. `group` shifts the start,
-    so that clusters with few machines do not all leave out the same zone.
+    zones. Instance types turn once per round of zones, so that every zone sees every type. `group` shifts zones and
+    racks, so that clusters with few machines do not all leave out the same zone.
     """
 
     kind: Archetype
@@ -237,10 +237,10 @@ class _Layout:
 
     def place(self, i: int) -> tuple[str, str, str]:
         """Return zone, rack and instance type."""
-        zones = self.kind.zones
+        zones, types = self.kind.zones, self.kind.instance_types
         turn, zone = divmod(self._step(i), len(zones))
         rack = f"{zones[zone]}-r{turn % RACKS_PER_ZONE}"
-        return zones[zone], rack, self.kind.instance_types[turn % len(self.kind.instance_types)]
+        return zones[zone], rack, types[i // self._block // len(zones) % len(types)]
 
     def dealt_sizes(self, offers: list[Resources]) -> list[int]:
         """Return every machine's size: the catalog's mix exactly, dealt so that zones come out as even as they can.

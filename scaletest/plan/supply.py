@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
+from scaletest.catalog.sizing import apportion
 from scaletest.model import Resources
 from scaletest.plan.inventory import Inventory, Tier
 
@@ -28,10 +30,10 @@ class Gap:
 
 @dataclass(slots=True)
 class _Lot:
-    """Machines of one archetype and tier: alike in instance types and, on average, in size."""
+    """Machines of one archetype and instance type, all tiers together; on average alike in size."""
 
     archetype: int
-    types: frozenset[str]
+    instance_type: str
     offer: Resources
     machines: int
 
@@ -57,7 +59,7 @@ def _serve(inventory: Inventory, claim: Claim, lots: list[_Lot]) -> int:
     for lot in sorted(lots, key=lambda lot: (lot.archetype != claim.archetype, lot.archetype)):
         own = lot.archetype == claim.archetype
         each = inventory.sizing.pods_per_machine[claim.archetype] if own else lot.offer.how_many(request) or 0
-        if left <= 0 or not each or not lot.types & set(kind.instance_types):
+        if left <= 0 or not each or lot.instance_type not in kind.instance_types:
             continue
         used = min(lot.machines, -(-left // each))
         lot.machines -= used
@@ -71,7 +73,9 @@ def _lots(inventory: Inventory) -> list[_Lot]:
     for archetype, kind in enumerate(inventory.sizing.archetypes):
         offers = [(size.weight, kind.allocatable(size=s, density=density)) for s, size in enumerate(kind.sizes)]
         machines = sum(inventory.counts(tier)[archetype] for tier in Tier)
-        lots.append(_Lot(archetype, frozenset(kind.instance_types), _average(offers), machines))
+        types = kind.instance_types
+        for instance_type, share in zip(types, apportion(machines, [Fraction(1)] * len(types)), strict=True):
+            lots.append(_Lot(archetype, instance_type, _average(offers), share))
     return lots
 
 
