@@ -32,15 +32,11 @@ def allowed_over(samples: int, quantile: float) -> int | None:
 
 def quantile_claim(samples: int, quantile: float) -> str:
     """Say in one sentence what a quantile over so many samples will mean."""
-    percent = f"p{quantile * 100:g}"
     if samples == 0:
         return "nothing is planned to measure"
     rank = ceil(samples * quantile)
-    meaning = (
-        f"{percent} is the slowest of {samples:,}" if rank == samples else f"{percent} is rank {rank:,} of {samples:,}"
-    )
+    meaning = f"slowest of {samples:,}" if rank == samples else f"rank {rank:,} of {samples:,}"
     allowed = allowed_over(samples, quantile)
     if allowed is None:
-        needed = ceil(log(1 - _CONFIDENCE) / log(quantile))
-        return f"{meaning}; too few to show it with 95 % confidence ({needed} needed)"
-    return f"{meaning}; shown with 95 % confidence if at most {allowed:,} are over"
+        return f"{meaning}; 95 % confidence needs {ceil(log(1 - _CONFIDENCE) / log(quantile))}"
+    return f"{meaning}; 95 % sure if <= {allowed:,} over"

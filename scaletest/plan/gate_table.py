@@ -51,12 +51,12 @@ class GateRow:
     """The slo switch that turns the gate on; a leading `not` inverts it."""
 
 
-_EXACT: Final = "an exact count: the difference of two raw readings"
+_EXACT: Final = "exact: the difference of two raw readings"
 _PER_ROW: Final = "every row of the ledger counts"
 _PER_CYCLE: Final = "one row per cycle"
 _PER_DRILL: Final = "every change of demand counts once"
 _ENDS: Final = "settle mark against soak end"
-_OPEN: Final = "how many there are is up to the engine; none at all is not applicable, never a pass"
+_OPEN: Final = "as many as the engine makes; none is no pass"
 
 
 def _latency(name: str, role: str, quantile: float, samples: str | None = None) -> GateRow:
@@ -102,7 +102,7 @@ GATES: Final = (
     _fact(
         "noShortfall",
         "shortfall",
-        "none older than 5 cycles, zero at soak end",
+        "none over 5 cycles, 0 at end",
         when="not expect_standing_shortfall",
     ),
     _fact("standingShortfall", "shortfall", "a shortfall stands", when="expect_standing_shortfall"),

@@ -96,7 +96,7 @@ def gates_of(profile: Profile, engine: EngineManifest, *, world: str, expected: 
 
 
 def _always(expected: Expected) -> Iterator[tuple[GateRow, Bar | None]]:
-    bound = "1 - (most replacements planned within one binding bar) / Pods, at every scrape"
+    bound = "from the busiest stretch of one binding bar"
     yield GateRow("boundShare", REQUESTS, Unit.RATIO, comparison=">=", claim=bound), expected.bound_share
     steady = GateRow(
         "steadyReached", REQUESTS, Unit.FACT, Window.RUN, samples=1, claim="the soak starts only then", fact="in time"

@@ -25,6 +25,7 @@ __all__ = ["Inputs", "Plan"]
 
 _LINGER_MIN_US: Final = 10 * US_PER_SECOND
 _LINGER_BARS: Final = 1.1
+_MOST_CLUSTERS: Final = 10_000
 _TICK_SECONDS: Final = 10
 """The engine's own cycle interval; roll-ups wake it in between."""
 
@@ -115,6 +116,11 @@ class Plan:
     def events(self) -> tuple[Event, ...]:
         """Return what else happens, in order."""
         return events_of(self.profile, self.bursts)
+
+    @property
+    def countable(self) -> bool:
+        """Say whether there are few enough clusters to be planned one by one."""
+        return self.geometry.clusters <= _MOST_CLUSTERS
 
     def cluster(self, ordinal: int) -> ClusterPlan:
         """Return one cluster, derived anew."""

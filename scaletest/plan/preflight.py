@@ -18,7 +18,6 @@ __all__ = ["preflight", "refused"]
 
 _GIB: Final = 1024**3
 _FEW: Final = 100
-_MOST_CLUSTERS: Final = 10_000
 
 
 def preflight(plan: Plan) -> tuple[Finding, ...]:
@@ -54,13 +53,9 @@ def _known_topology(plan: Plan) -> Iterator[Finding]:
 
 
 def _countable(plan: Plan) -> Iterator[Finding]:
-    if plan.geometry.clusters > _MOST_CLUSTERS:
-        yield _refuse(
-            "names",
-            "scale",
-            f"{plan.geometry.clusters:,} clusters are more than the {_MOST_CLUSTERS:,} that are planned one by one; "
-            "raise podsPerCluster or lower machines",
-        )
+    if not plan.countable:
+        message = f"{plan.geometry.clusters:,} clusters are too many to plan one by one; raise podsPerCluster"
+        yield _refuse("names", "scale", message)
 
 
 def _engine_can(plan: Plan) -> Iterator[Finding]:
@@ -137,8 +132,8 @@ def _steady_reachable(plan: Plan) -> Iterator[Finding]:
         yield _refuse(
             "capacity",
             "steady",
-            f"wants {wanted:.1%} of the Pods bound, and the seeded machines hold {reachable:.1%} at most; "
-            "seed more machines or lower steady.boundFraction",
+            f"wants {wanted:.1%} of the Pods bound; served by priority, the seeded machines hold about {reachable:.1%}"
+            "; seed more machines or lower steady.boundFraction",
         )
 
 
@@ -225,9 +220,9 @@ def _enough_samples(plan: Plan) -> Iterator[Finding]:
                 "nothing is planned to measure: raise churnPerMinute or the soak, or drop the gate",
             )
         elif samples < _FEW:
-            yield Finding(Severity.WARN, "samples", gate.name, gate.claim)
+            yield Finding(Severity.WARN, "samples", gate.name, f"few samples: {gate.claim}")
         elif allowed_over(samples, gate.quantile) is None:
-            yield Finding(Severity.NOTE, "samples", gate.name, gate.claim)
+            yield Finding(Severity.NOTE, "samples", gate.name, f"few samples: {gate.claim}")
 
 
 def _applicable(plan: Plan) -> Iterator[Finding]:
