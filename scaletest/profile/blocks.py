@@ -45,9 +45,11 @@ def _quantity(text: str) -> str:
     return text
 
 
-def _quantity_text(value: object) -> object:
+def _quantity_text(value: object) -> str:
     # Kubernetes users write `cpu: 4` and `cpu: 0.5` without quotes; a boolean is a number to Python but not to them.
-    return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("must be a Kubernetes quantity; write it like 400m, 2, 500Mi or 16Gi")  # noqa: TRY004 (pydantic)
+    return value if isinstance(value, str) else repr(value)
 
 
 Name = Annotated[str, Field(pattern=NAME)]

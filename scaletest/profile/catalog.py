@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scaletest.profile.blocks import Block, Count, Metadata, Name, PositiveCount, Quantity, Share
-from scaletest.profile.spellings import LABEL_VALUE, RESOURCE_NAME
+from scaletest.profile.spellings import LABEL_KEY, LABEL_VALUE, RESOURCE_NAME
 
 __all__ = ["Archetype", "Catalog", "InstanceType", "LabelAxis", "SizeBucket", "SpreadConstraint"]
 
 _Dollars = Annotated[float, Field(ge=0, le=10**9)]
 _Priority = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 _ResourceName = Annotated[str, Field(pattern=RESOURCE_NAME)]
+_LabelKey = Annotated[str, Field(pattern=LABEL_KEY)]
 _LabelValue = Annotated[str, Field(pattern=LABEL_VALUE)]
 _Resources = Annotated[dict[_ResourceName, Quantity], Field(min_length=1)]
 
@@ -28,7 +29,7 @@ class SizeBucket(Block):
 class LabelAxis(Block):
     """A label on which Pods pin themselves, with evenly drawn values."""
 
-    key: _ResourceName
+    key: _LabelKey
     """Label key."""
     count: PositiveCount
     """Number of values."""
@@ -37,7 +38,7 @@ class LabelAxis(Block):
 class SpreadConstraint(Block):
     """A topology spread over all Pods of the archetype in the cluster."""
 
-    topology_key: _ResourceName
+    topology_key: _LabelKey
     """Label whose values are balanced."""
     max_skew: PositiveCount
     """Largest allowed difference."""

@@ -157,7 +157,7 @@ def _refusal(event: yaml.ScalarEvent, value: Scalar | Refusal) -> Refusal | None
     if isinstance(value, Refusal):
         return Refusal(f"{shown(event.value)} {value.message}", value.hint)
     if not event.value and not event.style:
-        return Refusal("no value is given", "give one, or leave the key out; null says 'none'")
+        return Refusal("no value is given", "give one, or leave the key out")
     if _SURROGATES.search(event.value):
         return Refusal(f"{shown(event.value)} holds half a character", "write the whole character")
     return None

@@ -135,6 +135,8 @@ def _default_text(field: FieldInfo) -> str:
         return "none"
     if isinstance(default, Block):
         return _block_default_text(default)
+    if isinstance(default, tuple):
+        return f"`{list(default)}`"
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 

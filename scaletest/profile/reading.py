@@ -17,7 +17,7 @@ from scaletest.profile.document import Document, Mark, parse_document
 from scaletest.profile.engine import EngineManifest
 from scaletest.profile.file_rules import CATALOG_RULES, ENGINE_RULES, SUBSTRATE_RULES
 from scaletest.profile.findings import Finding, Rule
-from scaletest.profile.keys import closest
+from scaletest.profile.keys import closest, fields_by_key
 from scaletest.profile.problems import Path, Problem, ProfileError, Severity, path_text, shown
 from scaletest.profile.profile import Profile
 from scaletest.profile.repair import repaired
@@ -70,30 +70,27 @@ def read_substrate(text: str, file: str) -> Reading[Substrate]:
 def read_any(text: str, file: str) -> Reading[AnyFile]:
     """Return whatever the text's `kind` says it is; raise ProfileError with all its problems."""
     document = parse_document(text)
-    match _kind(document):
+    match _likely_kind(document):
         case "Catalog":
             return _read(Catalog, CATALOG_RULES, document, file=file)
         case "Engine":
             return _read(EngineManifest, ENGINE_RULES, document, file=file)
         case "Substrate":
             return _read(Substrate, SUBSTRATE_RULES, document, file=file)
-        case "Profile":
+        case _:
             return _read(Profile, PROFILE_RULES, document, file=file)
-    raise ProfileError([*_fault_problems(document, file), *_kindless(document, file)])
 
 
 def _kind(document: Document) -> object:
     return document.value.get("kind") if isinstance(document.value, dict) else None
 
 
-def _kindless(document: Document, file: str) -> Iterator[Problem]:
-    if document.broken:
-        return
-    kind, known = _kind(document), ", ".join(KINDS)
+def _likely_kind(document: Document) -> str:
+    """Return the kind a file says it is; if it does not say, the one whose keys it has."""
+    kind = _kind(document)
     near = closest(kind, list(KINDS)) if isinstance(kind, str) else None
-    message = "the key is missing" if kind is None else f"must be one of {known}, not {shown(str(kind))}"
-    hint = f"did you mean {near}?" if near else f"the kinds are {known}" if kind is None else ""
-    yield _problem(file, _value_mark(document, ("kind",)), ("kind",), message, hint)
+    keys = document.value if isinstance(document.value, dict) else {}
+    return near or max(KINDS, key=lambda each: sum(key in keys for key in fields_by_key(KINDS[each])))
 
 
 def _read(model: type[FileT], rules: tuple[Rule[FileT], ...], document: Document, *, file: str) -> Reading[FileT]:

@@ -2,11 +2,25 @@
 
 from typing import Final
 
-__all__ = ["LABEL_NAME", "LABEL_VALUE", "METRIC_NAME", "NAME", "RELATIVE_PATH", "RESOURCE_NAME", "SPELLINGS"]
+__all__ = [
+    "LABEL_KEY",
+    "LABEL_NAME",
+    "LABEL_VALUE",
+    "METRIC_NAME",
+    "NAME",
+    "RELATIVE_PATH",
+    "RESOURCE_NAME",
+    "SPELLINGS",
+]
 
 # Names become folder and object names, so separators, dots and a leading dash are refused, not cleaned up.
 NAME: Final = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
-RESOURCE_NAME: Final = r"^[a-zA-Z0-9]([a-zA-Z0-9./_-]{0,251}[a-zA-Z0-9])?$"
+# Kubernetes knows a few resources by a bare name; all others carry a domain. So a misspelt `cpu` is no new resource.
+RESOURCE_NAME: Final = (
+    r"^(cpu|memory|ephemeral-storage|hugepages-[0-9]+[KMG]i|"
+    r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/[a-zA-Z0-9]([a-zA-Z0-9._-]{0,61}[a-zA-Z0-9])?)$"
+)
+LABEL_KEY: Final = r"^[a-zA-Z0-9]([a-zA-Z0-9./_-]{0,251}[a-zA-Z0-9])?$"
 LABEL_VALUE: Final = r"^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,61}[a-zA-Z0-9])?$"
 METRIC_NAME: Final = r"^[a-zA-Z_:][a-zA-Z0-9_:]*$"
 LABEL_NAME: Final = r"^[a-zA-Z_][a-zA-Z0-9_]*$"
@@ -15,7 +29,8 @@ RELATIVE_PATH: Final = r"^[a-zA-Z0-9_-][a-zA-Z0-9._-]*(/[a-zA-Z0-9_-][a-zA-Z0-9.
 
 SPELLINGS: Final = {
     NAME: "a name of lower-case letters, digits and inner dashes, 63 at most",
-    RESOURCE_NAME: "a Kubernetes resource or label key such as cpu or nvidia.com/gpu",
+    RESOURCE_NAME: "a resource: cpu, memory, ephemeral-storage, hugepages-2Mi, or one with a domain as nvidia.com/gpu",
+    LABEL_KEY: "a Kubernetes label key such as topology.kubernetes.io/zone",
     LABEL_VALUE: "a Kubernetes label value: letters, digits and inner dashes, dots or underscores, 63 at most",
     METRIC_NAME: "a Prometheus metric name: letters, digits, underscores and colons",
     LABEL_NAME: "a Prometheus label name: letters, digits and underscores",

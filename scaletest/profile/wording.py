@@ -3,20 +3,21 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic_core import ErrorDetails
 
 from scaletest.profile.blocks import Block
 from scaletest.profile.document import Document, Mark
 from scaletest.profile.keys import block_at, closest, fields_by_key, suggestion
-from scaletest.profile.problems import Path, shown
+from scaletest.profile.problems import Path, printable, shown
 from scaletest.profile.scalars import plain_scalar
 from scaletest.profile.spellings import SPELLINGS
 
 __all__ = ["ShapeError", "shape_errors"]
 
 _MOST_KEYS_LISTED: Final = 8
+_LONGEST_SAID: Final = 120
 _KEY_STEP: Final = "[key]"  # pydantic's last step for an error of a mapping's key
 
 
@@ -50,7 +51,7 @@ def _worded(root: type[Block], document: Document, error: ErrorDetails) -> Shape
     if error["type"] == "extra_forbidden":
         return _unknown_key(root, document, path)
     if error["type"] == "missing":
-        return ShapeError(document.mark(path), path, *_missing(path))
+        return ShapeError(document.mark(path), path, *_missing(root, path))
     mark = document.mark(path) if of_key else document.values.get(path) or document.mark(path)
     given = shown(str(path[-1])) if of_key else _given(document, path, error["input"])
     message, hint = _WORDS.get(error["type"], _other)(given, error)
@@ -70,10 +71,15 @@ def _unknown_key(root: type[Block], document: Document, path: Path) -> ShapeErro
     return ShapeError(document.mark(path), path, "unknown key", hint, meant)
 
 
-def _missing(path: Path) -> tuple[str, str]:
-    if isinstance(path[-1], int):
-        return "the list is too short", f"give {path[-1] + 1} entries"
-    return "the key is missing", "it has no default: give it a value"
+def _missing(root: type[Block], path: Path) -> tuple[str, str]:
+    key = path[-1]
+    if isinstance(key, int):
+        return "the list is too short", f"give {key + 1} entries"
+    here = block_at(root, path[:-1])
+    annotation = fields_by_key(here)[key].annotation if here else None
+    choices = get_args(annotation) if get_origin(annotation) is Literal else ()
+    only = f"write {key}: {choices[0]}" if len(choices) == 1 else "it has no default: give it a value"
+    return "the key is missing", only
 
 
 def _given(document: Document, path: Path, value: Any) -> str:
@@ -83,7 +89,8 @@ def _given(document: Document, path: Path, value: Any) -> str:
         return "a list"
     if value is None:
         return "null"
-    return shown(document.texts.get(path, str(value)))
+    text = document.texts.get(path, str(value))
+    return shown(text) if isinstance(value, str) else printable(text)
 
 
 def _kind(noun: str) -> Callable[[str, ErrorDetails], tuple[str, str]]:
@@ -92,7 +99,7 @@ def _kind(noun: str) -> Callable[[str, ErrorDetails], tuple[str, str]]:
 
 def _text(given: str, error: ErrorDetails) -> tuple[str, str]:
     scalar = isinstance(error["input"], int | float)
-    return f"must be a text, not {given}", f'write "{given[1:-1]}" in quotes' if scalar else ""
+    return f"must be a text, not {given}", f'write "{given}" in quotes' if scalar else ""
 
 
 def _whole(given: str, error: ErrorDetails) -> tuple[str, str]:
@@ -112,7 +119,7 @@ def _unquoted(value: object) -> str:
 
 def _list(given: str, error: ErrorDetails) -> tuple[str, str]:
     scalar = isinstance(error["input"], str | int | float) and not isinstance(error["input"], bool)
-    return f"must be a list, not {given}", f"write [{given[1:-1]}]" if scalar else ""
+    return f"must be a list, not {given}", f"write [{given}]" if scalar else ""
 
 
 def _bound(relation: str, key: str) -> Callable[[str, ErrorDetails], tuple[str, str]]:
@@ -147,8 +154,8 @@ def _long_text(given: str, error: ErrorDetails) -> tuple[str, str]:
 
 
 def _said(_: str, error: ErrorDetails) -> tuple[str, str]:
-    message, _, hint = str(error["ctx"]["error"]).partition("; ")
-    return message, hint
+    message, _, hint = str(error["ctx"]["error"]).rpartition("; ")
+    return (message if len(message) <= _LONGEST_SAID else message[: _LONGEST_SAID - 1] + "…"), hint
 
 
 def _other(given: str, _: ErrorDetails) -> tuple[str, str]:
