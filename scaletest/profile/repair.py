@@ -21,6 +21,7 @@ _Sparse: TypeAlias = "dict[str | int, _Sparse] | tuple[()] | str | int | float |
 
 _STAND_INS: Final[tuple[Value, ...]] = ("x", 1, True, {})
 _MOST_ROUNDS: Final = 60
+_MOST_FAULTS: Final = 200
 
 
 class Repaired(Generic[BlockT]):
@@ -36,7 +37,9 @@ class Repaired(Generic[BlockT]):
 
 
 def repaired(model: type[BlockT], value: Value, faulty: set[Path]) -> Repaired[BlockT] | None:
-    """Return the value without its faulty parts, or None when too little of it is left."""
+    """Return the value without its faulty parts, or None when too little of it is left to be worth it."""
+    if len(faulty) > _MOST_FAULTS:
+        return None
     sparse = _sparse(value)
     attempts: dict[Path, int] = {}
     for path in sorted(faulty, key=str):

@@ -16,6 +16,7 @@ from scaletest.profile.spellings import SPELLINGS
 __all__ = ["ShapeError", "shape_errors"]
 
 _MOST_KEYS_LISTED: Final = 8
+_MOST_GUESSES: Final = 100  # a file with more unknown keys is no file of ours, and each guess takes milliseconds
 _LONGEST_SAID: Final = 120
 _KEY_STEP: Final = "[key]"  # pydantic's last step for an error of a mapping's key
 
@@ -33,7 +34,8 @@ class ShapeError:
 
 def shape_errors(root: type[Block], document: Document, errors: list[Mismatch]) -> list[ShapeError]:
     """Return the errors worth telling: none that only follows from another one or from a value already refused."""
-    worded = [_worded(root, document, error) for error in errors if not _follows(error)]
+    told = [error for error in errors if not _follows(error)]
+    worded = [_worded(root, document, error, guess=place < _MOST_GUESSES) for place, error in enumerate(told)]
     meant = {error.meant for error in worded}
     return [error for error in worded if error.path not in document.unusable and error.path not in meant]
 
@@ -43,12 +45,12 @@ def _follows(error: Mismatch) -> bool:
     return error.type == "too_short" and len(error.given) >= error.context["min_length"]
 
 
-def _worded(root: type[Block], document: Document, error: Mismatch) -> ShapeError:
+def _worded(root: type[Block], document: Document, error: Mismatch, *, guess: bool) -> ShapeError:
     loc = error.path
     of_key = loc[-1:] == (_KEY_STEP,)
     path = loc[:-1] if of_key else loc
     if error.type == "extra_forbidden":
-        return _unknown_key(root, document, path)
+        return _unknown_key(root, document, path, guess=guess)
     if error.type == "missing":
         return ShapeError(document.mark(path), path, *_missing(root, path))
     mark = document.mark(path) if of_key else document.values.get(path) or document.mark(path)
@@ -57,8 +59,8 @@ def _worded(root: type[Block], document: Document, error: Mismatch) -> ShapeErro
     return ShapeError(mark, path, message, hint)
 
 
-def _unknown_key(root: type[Block], document: Document, path: Path) -> ShapeError:
-    likely = suggestion(root, path)
+def _unknown_key(root: type[Block], document: Document, path: Path, *, guess: bool) -> ShapeError:
+    likely = suggestion(root, path) if guess else ""
     meant = None
     if likely:
         hint = f"did you mean {likely}?"
