@@ -47,7 +47,7 @@ def _follows(error: Mismatch) -> bool:
 
 def _worded(root: type[Block], document: Document, error: Mismatch, *, guess: bool) -> ShapeError:
     loc = error.path
-    of_key = loc[-1:] == (_KEY_STEP,)
+    of_key = loc[-1:] == (_KEY_STEP,) and loc not in document.keys  # a file may have a key of that very name
     path = loc[:-1] if of_key else loc
     if error.type == "extra_forbidden":
         return _unknown_key(root, document, path, guess=guess)
