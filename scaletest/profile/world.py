@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scaletest.profile.blocks import Block, Count, Latency, PositiveCount, PositiveNumber, Seconds
+from scaletest.profile.spellings import LABEL_VALUE
 
 __all__ = [
     "EmptyRollup",
@@ -18,6 +19,7 @@ __all__ = [
     "World",
 ]
 
+_LabelValue = Annotated[str, Field(pattern=LABEL_VALUE)]
 _Chance = Annotated[float, Field(ge=0, lt=1)]
 _SignedSeconds = Annotated[float, Field(ge=-600, le=600)]
 
@@ -42,9 +44,9 @@ class StockOut(Block):
     """When it begins, in seconds after soak start."""
     duration_seconds: PositiveNumber
     """How long it lasts."""
-    instance_types: tuple[str, ...] = ()
+    instance_types: tuple[_LabelValue, ...] = ()
     """Only these instance types; all when empty."""
-    zones: tuple[str, ...] = ()
+    zones: tuple[_LabelValue, ...] = ()
     """Only these zones; all when empty."""
 
 

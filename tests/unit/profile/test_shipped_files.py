@@ -73,6 +73,12 @@ def test_the_schema_is_a_schema_and_describes_every_key(kind: str) -> None:
     assert all(block["additionalProperties"] is False for block in blocks)
 
 
+def test_the_schema_refuses_what_the_door_refuses_in_a_mapping() -> None:
+    value = yaml.safe_load(file_text(_PROFILES / "catalogs" / "cost-routing.yaml"))
+    value["archetypes"][0]["resources"]["cppu"] = 1
+    assert not Draft202012Validator(_schema("Catalog")).is_valid(value)
+
+
 def test_the_command_writes_what_is_shipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     schema(write=tmp_path, reference=tmp_path / "reference.md")
     assert {path.name for path in tmp_path.iterdir()} == {*SCHEMA_FILES.values(), "reference.md"}
