@@ -83,7 +83,7 @@ class Archetype(Block):
     """The gang is co-located but may start in parts."""
     burst_only: bool = False
     """Appears only in bursts: no steady demand and no seeded machines."""
-    label_axes: tuple[LabelAxis, ...] = ()
+    label_axes: Annotated[tuple[LabelAxis, ...], Field(max_length=8)] = ()
     """Labels on which Pods pin themselves."""
     spread_constraint_prob: Share = 0.0
     """Chance that a workload carries the spread constraint."""

@@ -47,8 +47,8 @@ class DemandStep(Block):
 
     at_seconds: Seconds
     """When demand changes, in seconds after soak start."""
-    target_multiplier: Annotated[float, Field(gt=0, le=10)]
-    """The new demand, as a multiple of the original Pods."""
+    target_multiplier: Annotated[float, Field(gt=0, le=1)]
+    """The new demand, as a share of the original Pods; growth beyond them is what bursts are for."""
 
 
 class LoadProfile(Block):

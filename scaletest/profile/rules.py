@@ -186,10 +186,11 @@ def _shortfall_bars_have_their_switch(profile: Profile) -> Iterator[Finding]:
     return missing_switch(profile.slo, around="slo", switch="expect_standing_shortfall", fields=bars)
 
 
-def _some_class_may_go_short(profile: Profile) -> Iterator[Finding]:
-    if profile.slo.shortfall_confined_below_priority_class == "batch":
-        hint = "name the first class that may not go short: service or critical"
-        yield Finding.error("slo.shortfallConfinedBelowPriorityClass", "no class lies below batch", hint)
+def _some_class_may_not_go_short(profile: Profile) -> Iterator[Finding]:
+    if profile.slo.shortfall_confined_below_priority_class == "critical":
+        message = "no class lies above critical, so the gate could never fail"
+        hint = "name the highest class that may go short: batch or service"
+        yield Finding.error("slo.shortfallConfinedBelowPriorityClass", message, hint)
 
 
 def _cost_routing_bars_have_their_switch(profile: Profile) -> Iterator[Finding]:
@@ -284,7 +285,7 @@ PROFILE_RULES: Final[tuple[Rule[Profile], ...]] = (
     _changes_are_in_order,
     _one_kind_of_change,
     _shortfall_bars_have_their_switch,
-    _some_class_may_go_short,
+    _some_class_may_not_go_short,
     _cost_routing_bars_have_their_switch,
     _cost_routing_has_two_buckets,
     _cost_routing_has_two_tiers,

@@ -63,7 +63,7 @@ class Slo(Block):
     shortfall_stability_max: Count = 0
     """With expectStandingShortfall: by how much the shortfall may move over the tail."""
     shortfall_confined_below_priority_class: PriorityClass | None = None
-    """With expectStandingShortfall: no shortfall in this class or above."""
+    """With expectStandingShortfall: no shortfall in any class above this one."""
     expect_preemptions: bool = False
     """Inverted: at least one preemption must happen during the soak."""
     expect_cost_routing: bool = False

@@ -37,7 +37,7 @@ def schema(
     Examples: `scaletest schema catalog`, `scaletest schema --write profiles/schema`.
     """
     # Imported here: the schema generator reads sources and is no other command's business.
-    from scaletest.profile.json_schema import SCHEMA_FILES, reference_markdown, schema_text  # noqa: PLC0415
+    from scaletest.profile.json_schema import SCHEMA_FILES, reference_markdown, schema_text
 
     if write is not None:
         write.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,1 @@
+"""The whole test resolved to data before anything starts: geometry, inventory, slots, arrivals, gates, preflight."""
