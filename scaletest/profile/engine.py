@@ -125,7 +125,7 @@ class EngineManifest(Block):
     """How it is started."""
     apply: tuple[_RelativePath, ...] = ()
     """Files with objects to apply first, relative to the manifest."""
-    ready: Ready = Ready()
+    ready: Ready = Field(default_factory=Ready)
     """How to know that it is up."""
     seeding: tuple[Literal["configured", "idle", "speculative", "spot", "attribution"], ...] = ()
     """Which parts of a seeded inventory it can take over."""

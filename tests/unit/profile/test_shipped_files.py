@@ -47,6 +47,13 @@ def test_starts_with_an_editor_hint_to_its_schema(path: Path) -> None:
     assert Path(os.path.normpath(path.parent / hint[1])) == _PROFILES / "schema" / SCHEMA_FILES[kind]
 
 
+@pytest.mark.parametrize("path", _FILES, ids=_name)
+def test_written_out_and_read_again_is_the_same(path: Path) -> None:
+    value = read_any(file_text(path), path.name).value
+    written = yaml.safe_dump(value.model_dump(mode="json", by_alias=True, exclude_unset=True))
+    assert read_any(written, path.name).value == value
+
+
 @pytest.mark.parametrize("path", [*_FILES, *_CORPUS], ids=_name)
 def test_is_valid_by_its_schema(path: Path) -> None:
     value = yaml.safe_load(file_text(path))
