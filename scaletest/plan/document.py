@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from scaletest.model import microseconds
 from scaletest.model.findings import Finding
 from scaletest.plan.gates import Gate
 from scaletest.plan.inventory import Tier
@@ -22,6 +23,7 @@ def plan_document(plan: Plan, findings: tuple[Finding, ...]) -> dict[str, Any]:
         "substrate": plan.inputs.substrate.metadata.name,
         "randomSeed": plan.inputs.random_seed,
         "digest": plan.digest,
+        "world": plan.inputs.substrate.world,
         "geometry": {
             "clusters": plan.geometry.clusters,
             "podsPerCluster": plan.geometry.pods_per_cluster,
@@ -31,6 +33,13 @@ def plan_document(plan: Plan, findings: tuple[Finding, ...]) -> dict[str, Any]:
         },
         "inventory": _inventory(plan),
         "load": _load(plan),
+        "judge": {
+            "latency": plan.profile.slo.judge,
+            "tolerantPenaltyBucket": plan.profile.slo.cost_routing_tolerant_penalty_bucket or "",
+            "sensitivePenaltyBucket": plan.profile.slo.cost_routing_sensitive_penalty_bucket or "",
+            "rollupInterval_us": microseconds(plan.profile.world.rollup_interval_seconds),
+        },
+        "contract": _contract(plan),
         "gates": [_gate(gate) for gate in plan.gates],
         "findings": [
             {"severity": f.severity, "check": f.check, "subject": f.subject, "message": f.message} for f in findings
@@ -41,6 +50,15 @@ def plan_document(plan: Plan, findings: tuple[Finding, ...]) -> dict[str, Any]:
             "soak_s": round(plan.footprint.soak_seconds, 1),
             "fits": plan.footprint.fits,
         },
+    }
+
+
+def _contract(plan: Plan) -> dict[str, Any]:
+    """Return what the engine promises to deliver, so that a run can be judged without its manifest."""
+    engine = plan.inputs.engine
+    return {
+        "ledger": engine.ledger,
+        "roles": engine.roles.model_dump(mode="json", by_alias=True, exclude_none=True),
     }
 
 

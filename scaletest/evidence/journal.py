@@ -1,0 +1,117 @@
+"""Writing evidence: a journal that grows during the run, so that a crash loses seconds, sealed at its end."""
+
+import gzip
+import io
+from collections.abc import Iterable
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TextIO
+
+from scaletest.evidence.openmetrics import sealed_lines
+from scaletest.evidence.record import RunRecord
+from scaletest.evidence.rows import LEDGER_OF, LEDGERS, Row, encode, header
+from scaletest.evidence.samples import Sample, format_sample
+
+__all__ = ["EVIDENCE", "METRICS", "Journal", "gzipped"]
+
+EVIDENCE: Final = "evidence"
+METRICS: Final = "metrics.om"
+
+
+class Journal:
+    """The evidence of one run, being written.
+
+    Rows and scrapes are appended to plain files and flushed at every scrape. `seal` groups the metrics by family,
+    compresses everything and notes the hashes in run.json; only then are the plain files removed.
+    """
+
+    def __init__(self, folder: Path, record: RunRecord) -> None:
+        self._folder = folder
+        (folder / EVIDENCE).mkdir(parents=True, exist_ok=True)
+        self._types: dict[str, str] = {}
+        self._files: dict[str, TextIO] = {name: self._open(f"{name}.jsonl") for name in LEDGERS}
+        self._metrics = self._open(METRICS)
+        for name, file in self._files.items():
+            file.write(header(name) + "\n")
+        self.record(record)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def record(self, record: RunRecord) -> None:
+        """Write run.json anew; the old one stays until the new one is whole."""
+        path = self._folder / "run.json"
+        fresh = path.with_suffix(".json.part")
+        fresh.write_text(record.to_json(), encoding="utf-8")
+        fresh.replace(path)
+
+    def types(self, types: dict[str, str]) -> None:
+        """Note the types of metric families, as scrapes first show them."""
+        for family, kind in sorted(types.items()):
+            if family not in self._types:
+                self._types[family] = kind
+                self._metrics.write(f"# TYPE {family} {kind}\n")
+
+    def scrape(self, target: str, time_ms: int, samples: Iterable[Sample], *, up: bool = True) -> None:
+        """Append one scrape of one target; a scrape that failed is evidence too."""
+        labels = (("target", target),)
+        self._metrics.write(format_sample(Sample("up", labels, float(up)), time_ms) + "\n")
+        for sample in samples:
+            line = Sample(sample.name, (*sample.labels, *labels), sample.value)
+            self._metrics.write(format_sample(line, time_ms) + "\n")
+        self.flush()
+
+    def row(self, row: Row) -> None:
+        """Append one row to its ledger."""
+        self._files[LEDGER_OF[type(row)]].write(encode(row) + "\n")
+
+    def flush(self) -> None:
+        """Hand everything written so far to the operating system."""
+        for file in (self._metrics, *self._files.values()):
+            file.flush()
+
+    def close(self) -> None:
+        """Close the files, sealed or not."""
+        for file in (self._metrics, *self._files.values()):
+            file.close()
+
+    def seal(self, record: RunRecord) -> RunRecord:
+        """Compress everything, note the hashes, and return the sealed record."""
+        self.close()
+        folder = self._folder / EVIDENCE
+        contents = {f"{METRICS}.gz": "".join(sealed_lines(_lines(folder / METRICS)))}
+        for name in LEDGERS:
+            contents[f"{name}.jsonl.gz"] = (folder / f"{name}.jsonl").read_text(encoding="utf-8")
+        hashes = {}
+        for name, text in contents.items():
+            content = text.encode()
+            hashes[name] = sha256(content).hexdigest()
+            (folder / name).write_bytes(gzipped(content))
+        sealed = replace(record, hashes=hashes, sealed=True)
+        self.record(sealed)
+        for plain in (METRICS, *(f"{name}.jsonl" for name in LEDGERS)):
+            (folder / plain).unlink()
+        return sealed
+
+    def _open(self, name: str) -> TextIO:
+        return (self._folder / EVIDENCE / name).open("w", encoding="utf-8", newline="\n")
+
+
+def _lines(path: Path) -> Iterable[str]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        yield from (line.rstrip("\n") for line in file)
+
+
+def gzipped(content: bytes) -> bytes:
+    """Return the content compressed, without time or name: equal content gives equal bytes."""
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0, filename="", compresslevel=6) as file:
+        file.write(content)
+    return buffer.getvalue()

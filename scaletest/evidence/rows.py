@@ -1,0 +1,198 @@
+"""The rows of the ledgers, and how they are written as JSON lines. Instants are microseconds of the run's clock.
+
+They are named tuples: there may be millions, and a frozen dataclass takes five times as long to build.
+"""
+
+import json
+from collections.abc import Iterable
+from types import NoneType, UnionType
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, get_args, get_type_hints
+
+__all__ = [
+    "LEDGERS",
+    "LEDGER_OF",
+    "ROWS_VERSION",
+    "ActionRow",
+    "ComputeRow",
+    "CycleRow",
+    "EventRow",
+    "RequestRow",
+    "Row",
+    "RowError",
+    "decode",
+    "decode_header",
+    "encode",
+    "header",
+]
+
+ROWS_VERSION: Final = 1
+
+
+class RowError(ValueError):
+    """A line that is not a row of its ledger."""
+
+
+class RequestRow(NamedTuple):
+    """One request: a Pod that wanted a machine.
+
+    `state` is bound, waiting (not bound when the run ended), void (its slot was already empty) or undelivered (the
+    driver never sent it). After a broken watch the bind happened somewhere in [bound_after_us, bound_us].
+    """
+
+    cluster: int
+    slot: int
+    workload: str
+    archetype: str
+    priority: int
+    fingerprint: str
+    group: str
+    cause: str
+    state: str
+    planned_us: int
+    sent_us: int | None = None
+    appeared_us: int | None = None
+    requested_us: int | None = None
+    chosen_us: int | None = None
+    configured_us: int | None = None
+    bound_us: int | None = None
+    bound_after_us: int | None = None
+    path: str = ""
+    obs_seq: int | None = None
+
+
+class ActionRow(NamedTuple):
+    """One action that the execute pool accepted; `seq` is its counter series' value after the increment."""
+
+    seq: int
+    at_us: int
+    kind: str
+    machine: str
+    cluster: int
+    fingerprint: str
+    group: str
+    min_unit: str = ""
+    domain: str = ""
+    rule: str = ""
+    reason: str = ""
+    outcome: str = ""
+    evicted: int = 0
+    cycle: int = 0
+
+
+class CycleRow(NamedTuple):
+    """One decision cycle: what it saw and what it left behind."""
+
+    cycle: int
+    at_us: int
+    inputs_hash: str
+    duration_us: int
+    needs: int
+    gangs: int
+    shortfalls: int
+    oldest_shortfall_cycles: int
+    shortfalls_batch: int = 0
+    shortfalls_service: int = 0
+    shortfalls_critical: int = 0
+    domain_flips: int = 0
+    claimed_set_changes: int = 0
+    configured: int = 0
+    in_flight: int = 0
+    worst_reclaim_ppm: int = 0
+    reclaims_before_rollup: int = 0
+
+
+class EventRow(NamedTuple):
+    """Something the world did to the engine: a loss, planned growth of demand, a step, a burst."""
+
+    at_us: int
+    kind: str
+    cluster: int = -1
+    machine: str = ""
+    fingerprint: str = ""
+    group: str = ""
+    number: int = 1
+
+
+class ComputeRow(NamedTuple):
+    """Real compute time of one cycle; kept apart because no two runs share it."""
+
+    cycle: int
+    compute_us: int
+
+
+Row: TypeAlias = RequestRow | ActionRow | CycleRow | EventRow | ComputeRow
+RowT = TypeVar("RowT", RequestRow, ActionRow, CycleRow, EventRow, ComputeRow)
+
+LEDGERS: Final[dict[str, type[Row]]] = {
+    "requests": RequestRow,
+    "actions": ActionRow,
+    "cycles": CycleRow,
+    "events": EventRow,
+    "measured": ComputeRow,
+}
+LEDGER_OF: Final = {kind: name for name, kind in LEDGERS.items()}
+
+
+def header(ledger: str) -> str:
+    """Return the first line of a ledger: which it is, and in which version."""
+    return json.dumps({"schema": f"scaletest/{ledger}", "version": ROWS_VERSION}, sort_keys=True, separators=(",", ":"))
+
+
+def encode(row: Row) -> str:
+    """Return a row as one canonical JSON line; fields at their default are left out."""
+    defaults = row._field_defaults
+    pairs = zip(row._fields, row, strict=True)
+    return _ENCODER.encode({name: value for name, value in pairs if name not in defaults or value != defaults[name]})
+
+
+def decode(kind: type[RowT], line: str) -> RowT:
+    """Return the row in a line; raise RowError when anything about it is not as written here."""
+    try:
+        values = _DECODER.decode(line)
+    except (ValueError, RecursionError) as error:
+        raise RowError(f"not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise RowError("not a JSON object")
+    types = _TYPES[kind]
+    for name, value in values.items():
+        if type(value) not in types.get(name, ()):
+            raise RowError(f"{name} has the wrong type" if name in types else f"unknown field {name!r}")
+    try:
+        return kind(**values)
+    except TypeError:
+        raise RowError(f"{min(_REQUIRED[kind] - values.keys())} is missing") from None
+
+
+def decode_header(ledger: str, line: str) -> None:
+    """Raise RowError unless the line opens this ledger in this version."""
+    try:
+        opened = json.loads(line)
+    except (ValueError, RecursionError):
+        raise RowError("it does not start with a header") from None
+    if not isinstance(opened, dict) or opened.get("schema") != f"scaletest/{ledger}":
+        raise RowError("it does not start with a header of this ledger")
+    if opened.get("version") != ROWS_VERSION:
+        raise RowError(f"version {opened.get('version')!r} is not the known version {ROWS_VERSION}")
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no value")
+
+
+# Built once: json.dumps and json.loads build a new one per call as soon as an option is given.
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant)
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
+def _types_of(kind: type[Row]) -> dict[str, tuple[type, ...]]:
+    return {name: _allowed(hint) for name, hint in get_type_hints(kind).items()}
+
+
+def _allowed(hint: Any) -> tuple[type, ...]:
+    members: Iterable[Any] = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    return tuple(NoneType if member is NoneType else member for member in members)
+
+
+# bool is not int here: type() is compared, so `true` never passes for 1.
+_TYPES: Final = {kind: _types_of(kind) for kind in LEDGERS.values()}
+_REQUIRED: Final = {kind: frozenset(kind._fields) - kind._field_defaults.keys() for kind in LEDGERS.values()}

@@ -1,0 +1,154 @@
+"""A plan read back from plan.json: all that a judge needs to know about what was to happen.
+
+A run may be judged anywhere and by anybody, so this reads the document alone: no profile, no catalog, no engine.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scaletest.plan.document import DOCUMENT_VERSION
+from scaletest.plan.gate_table import Unit, Window
+from scaletest.plan.gates import Gate, Kind
+
+__all__ = ["PlannedTest", "PlannedTestError", "Role", "planned_test"]
+
+_TAIL_MIN_US: Final = 60_000_000
+
+
+class PlannedTestError(ValueError):
+    """A plan.json that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Where one of the engine's numbers is found."""
+
+    metric: str
+    type: str
+    unit: str
+    labels: dict[str, tuple[str, ...]]
+
+    def series_names(self) -> tuple[str, ...]:
+        """Return the names under which its samples are recorded."""
+        if self.type == "histogram":
+            return f"{self.metric}_bucket", f"{self.metric}_count", f"{self.metric}_sum"
+        return (self.metric,)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTest:
+    """What was to happen, as far as a judge cares. Instants are microseconds after soak start."""
+
+    profile: str
+    world: str
+    digest: str
+    clusters: int
+    pods: int
+    shards: int
+    soak_us: int
+    settle_us: int
+    linger_us: int
+    planned_replacements: int
+    judge_tail: bool
+    rollup_interval_us: int
+    tolerant_bucket: str
+    sensitive_bucket: str
+    ledger: bool
+    roles: dict[str, Role]
+    gates: tuple[Gate, ...]
+    drills_us: tuple[int, ...]
+    """Instants at which demand changes for good."""
+
+    @property
+    def tail_us(self) -> int:
+        """Return where the tail begins: the settled part, or the last third and at least a minute."""
+        if self.settle_us:
+            return self.settle_us
+        return max(0, self.soak_us - max(self.soak_us // 3, _TAIL_MIN_US))
+
+    def metric_names(self) -> frozenset[str]:
+        """Return the names of every metric that a gate may read."""
+        return frozenset(name for role in self.roles.values() for name in role.series_names())
+
+
+def planned_test(text: str) -> PlannedTest:
+    """Return the plan in the text of a plan.json; raise PlannedTestError when it is not one."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise PlannedTestError(f"plan.json is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise PlannedTestError("plan.json is not a JSON object")
+    if (version := document.get("version")) != DOCUMENT_VERSION:
+        raise PlannedTestError(f"plan.json has version {version!r}; the known version is {DOCUMENT_VERSION}")
+    try:
+        return _test(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise PlannedTestError(f"plan.json: a field is missing or of the wrong type: {error}") from None
+
+
+def _test(document: dict[str, Any]) -> PlannedTest:
+    load, judge, contract = document["load"], document["judge"], document["contract"]
+    return PlannedTest(
+        profile=_text(document["profile"]),
+        world=_text(document["world"]),
+        digest=_text(document["digest"]),
+        clusters=_whole(document["geometry"]["clusters"]),
+        pods=_whole(load["pods"]),
+        shards=_whole(document["geometry"]["shards"]),
+        soak_us=_whole(load["soak_us"]),
+        settle_us=_whole(load["settle_us"]),
+        linger_us=_whole(load["linger_us"]),
+        planned_replacements=_whole(load["plannedReplacements"]),
+        judge_tail=judge["latency"] == "tail",
+        rollup_interval_us=_whole(judge["rollupInterval_us"]),
+        tolerant_bucket=_text(judge["tolerantPenaltyBucket"]),
+        sensitive_bucket=_text(judge["sensitivePenaltyBucket"]),
+        ledger=contract["ledger"] is True,
+        roles={_text(name): _role(role) for name, role in contract["roles"].items()},
+        gates=tuple(_gate(gate) for gate in document["gates"]),
+        drills_us=tuple(_whole(e["at_us"]) for e in load["events"] if e["kind"] in {"scale-down", "demand-step"}),
+    )
+
+
+def _role(role: dict[str, Any]) -> Role:
+    labels = {_text(name): tuple(_text(v) for v in values) for name, values in role["labels"].items()}
+    return Role(_text(role["metric"]), _text(role["type"]), _text(role["unit"]), labels)
+
+
+def _gate(gate: dict[str, Any]) -> Gate:
+    samples = gate["expectedSamples"]
+    return Gate(
+        name=_text(gate["name"]),
+        role=_text(gate["role"]),
+        threshold=_bar(gate["threshold"]),
+        comparison=_text(gate["comparison"]),
+        unit=Unit(gate["unit"]),
+        quantile=None if gate["quantile"] is None else float(gate["quantile"]),
+        window=Window(gate["window"]["name"]),
+        start_us=_whole(gate["window"]["start_us"]),
+        end_us=_whole(gate["window"]["end_us"]),
+        expected_samples=None if samples is None else _whole(samples),
+        claim=_text(gate["claim"]),
+        kind=Kind(gate["kind"]),
+        not_applicable=_text(gate["notApplicable"]),
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError(f"{value!r} is not a whole number")
+    return value
+
+
+def _bar(value: object) -> float | int | str:
+    if type(value) not in {int, float, str} or value != value:  # noqa: PLR0124 - NaN is never a bar
+        raise TypeError(f"{value!r} is not a bar")
+    return value  # type: ignore[return-value]  # narrowed by the line above, which mypy cannot see
