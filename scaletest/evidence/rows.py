@@ -58,6 +58,7 @@ class RequestRow(NamedTuple):
     bound_after_us: int | None = None
     path: str = ""
     obs_seq: int | None = None
+    gang: bool = False
 
 
 class ActionRow(NamedTuple):

@@ -1,5 +1,6 @@
 """The plan as a JSON document: shapes, counts, streams and a hash; never one row per Pod or arrival."""
 
+from itertools import pairwise
 from typing import Any, Final
 
 from scaletest.model import microseconds
@@ -96,6 +97,11 @@ def _load(plan: Plan) -> dict[str, Any]:
             kind.name: {"wanted": p.wanted, "pods": p.pods, "preBound": p.bound}
             for kind, p in zip(plan.archetypes, totals.placements, strict=True)
         },
+        "drills": [
+            {"at_us": s.start_us, "multiplier": float(s.multiplier)}
+            for before, s in pairwise(plan.segments)
+            if s.multiplier != before.multiplier
+        ],
         "events": [{"at_us": e.at_us, "kind": str(e.kind), "what": e.what} for e in plan.events],
     }
 

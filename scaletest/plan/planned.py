@@ -57,8 +57,8 @@ class PlannedTest:
     ledger: bool
     roles: dict[str, Role]
     gates: tuple[Gate, ...]
-    drills_us: tuple[int, ...]
-    """Instants at which demand changes for good."""
+    drills: tuple[tuple[int, float], ...]
+    """Instants at which demand changes for good, and the share of the Pods that is live from then on."""
 
     @property
     def tail_us(self) -> int:
@@ -108,7 +108,7 @@ def _test(document: dict[str, Any]) -> PlannedTest:
         ledger=contract["ledger"] is True,
         roles={_text(name): _role(role) for name, role in contract["roles"].items()},
         gates=tuple(_gate(gate) for gate in document["gates"]),
-        drills_us=tuple(_whole(e["at_us"]) for e in load["events"] if e["kind"] in {"scale-down", "demand-step"}),
+        drills=tuple((_whole(drill["at_us"]), float(drill["multiplier"])) for drill in load["drills"]),
     )
 
 

@@ -1,0 +1,113 @@
+"""Gates on the action ledger: reclaims that were regretted, and acquisitions for every loss."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from scaletest.evidence import ActionRow
+from scaletest.gates.case import Case, Span
+from scaletest.gates.outcomes import Bracket, GateResult, Outcome
+from scaletest.gates.results import not_applicable, result, unmeasured
+from scaletest.plan.gates import Gate
+
+__all__ = ["acquisitions_per_loss", "regretted"]
+
+_HORIZON_US: Final = 120_000_000
+_ACQUIRE: Final = ("Bootstrap", "Provision")
+
+Key = tuple[int, str, str]
+
+
+def regretted(case: Case, gate: Gate) -> GateResult:
+    """Judge reclaims that were followed within two minutes by an acquisition for the same demand.
+
+    Matched one to one, less what planned growth and losses of that demand explain. Reclaims too late to be followed
+    up are left out and said.
+    """
+    if doubt := _gap(case):
+        return unmeasured(case, gate, doubt)
+    reclaims = _rows(case, ("Reclaim",), case.settled)
+    acquired = _rows(case, _ACQUIRE, Span(case.settled.start_us, case.end_us))
+    followed = [row for row in reclaims if row.at_us + _HORIZON_US <= case.end_us]
+    number = (_matched(followed, acquired) - _excuses(case)).total()
+    outcome = Outcome.PASS if number <= float(gate.threshold) else Outcome.FAIL
+    machine_minutes = sum(row.configured for row in case.cycles(case.settled)) / max(1, len(case.cycles(case.settled)))
+    machine_minutes *= (case.settled.end_us - case.settled.start_us) / 60_000_000
+    details = [
+        ("too late to follow up", f"{len(reclaims) - len(followed):,}"),
+        ("acquired, then reclaimed", f"{_matched(acquired, reclaims).total():,}"),
+        ("per 1,000 machine-minutes", f"{1000 * number / machine_minutes:.3f}" if machine_minutes else "-"),
+    ]
+    return result(
+        case,
+        gate,
+        outcome,
+        reason=f"{number:,} of {len(followed):,} reclaims were regretted",
+        value=Bracket(number, number),
+        samples=len(followed),
+        look_at="actions ledger: pairs of Reclaim and acquisition of one Need",
+        details=details,
+    )
+
+
+def acquisitions_per_loss(case: Case, gate: Gate) -> GateResult:
+    """Judge how many machines are acquired for every machine lost."""
+    if doubt := _gap(case):
+        return unmeasured(case, gate, doubt)
+    losses = sum(e.number for e in case.evidence.events if e.kind == "loss" and case.settled.holds(e.at_us))
+    if not losses and gate.expected_samples:
+        return unmeasured(case, gate, f"no machine was lost where the plan expects {gate.expected_samples:,}")
+    if not losses:
+        return not_applicable(case, gate, "no machine was lost")
+    acquired = len(_rows(case, _ACQUIRE, case.settled))
+    rate = acquired / losses
+    outcome = Outcome.PASS if rate <= float(gate.threshold) else Outcome.FAIL
+    reason = f"{acquired:,} acquisitions for {losses:,} losses"
+    look = "actions ledger: acquisitions beyond the first after a loss, with their reasons"
+    return result(case, gate, outcome, reason=reason, value=Bracket(rate, rate), samples=losses, look_at=look)
+
+
+def _matched(first: Sequence[ActionRow], then: Sequence[ActionRow]) -> "Counter[Key]":
+    """Return, by demand, how many actions are followed within the horizon by one of the others, one to one."""
+    waiting: dict[Key, list[int]] = {}
+    for row in then:
+        waiting.setdefault(_key(row), []).append(row.at_us)
+    number: Counter[Key] = Counter()
+    for row in first:
+        later = waiting.get(_key(row), [])
+        match = next((at for at in later if row.at_us < at <= row.at_us + _HORIZON_US), None)
+        if match is not None:
+            later.remove(match)
+            number[_key(row)] += 1
+    return number
+
+
+def _excuses(case: Case) -> "Counter[Key]":
+    """Return, by demand, the acquisitions that planned growth and losses explain."""
+    number: Counter[Key] = Counter()
+    for event in case.evidence.events:
+        if event.kind in {"loss", "growth"} and event.at_us >= case.settled.start_us:
+            number[event.cluster, event.fingerprint, event.group] += event.number
+    return number
+
+
+def _rows(case: Case, kinds: tuple[str, ...], span: Span) -> list[ActionRow]:
+    rows = [row for row in case.evidence.actions if row.kind in kinds and span.holds(row.at_us)]
+    return sorted(rows, key=lambda row: (row.at_us, row.kind, row.seq))
+
+
+def _key(row: ActionRow) -> Key:
+    return row.cluster, row.fingerprint, row.group or row.min_unit
+
+
+def _gap(case: Case) -> str:
+    """Return why the ledger is not whole: within every kind, rows are numbered one by one."""
+    if not case.test.ledger:
+        return "the engine writes no action ledger"
+    kinds: dict[str, list[int]] = {}
+    for row in case.evidence.actions:
+        kinds.setdefault(row.kind, []).append(row.seq)
+    for kind, numbers in sorted(kinds.items()):
+        if sorted(numbers) != list(range(min(numbers), min(numbers) + len(numbers))):
+            return f"the action ledger has gaps or repeats among {kind} rows"
+    return ""

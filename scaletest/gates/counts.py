@@ -1,0 +1,119 @@
+"""Gates on counters: bounded reclaim, bootstraps that succeed, preemptions, restarts, shards."""
+
+from math import floor
+from typing import Final
+
+from scaletest.gates.case import Case, Span
+from scaletest.gates.counters import Count, count_between, histograms_between
+from scaletest.gates.outcomes import Bracket, GateResult, Outcome
+from scaletest.gates.results import not_applicable, result, unmeasured
+from scaletest.model.instants import exact
+from scaletest.plan.gates import Gate
+
+__all__ = ["bootstrap_success", "preemptions", "reclaim_bound", "restarts", "shards_reporting"]
+
+_FEW: Final = 100
+
+
+def reclaim_bound(case: Case, gate: Gate) -> GateResult:
+    """Judge the raw number of reclaims between settle mark and soak end.
+
+    A doubtful counter gives a lower bound: over the bar it fails all the same, under it nothing is known.
+    """
+    count = count_between(case, gate.role, case.settled)
+    doubt = count.doubt or _ledger_doubt(case, count)
+    bar = float(gate.threshold)
+    minutes = (case.settled.end_us - case.settled.start_us) / 60_000_000
+    details = [("per minute", f"{count.number / minutes:.2f}" if minutes else "-"), *_by_archetype(case)]
+    value = Bracket(count.number, None if doubt else count.number)
+    look = "actions ledger: kind Reclaim, by rule, domain and Need"
+    if count.number > bar:
+        reason = f"at least {count.number:,} reclaims ({doubt})" if doubt else f"{count.number:,} reclaims"
+        return result(case, gate, Outcome.FAIL, reason=reason, value=value, samples=2, look_at=look, details=details)
+    if doubt:
+        return unmeasured(case, gate, doubt)
+    return result(
+        case, gate, Outcome.PASS, reason=f"{count.number:,} reclaims", value=value, samples=2, details=details
+    )
+
+
+def bootstrap_success(case: Case, gate: Gate) -> GateResult:
+    """Judge the share of bootstraps that succeeded, as a number of failures; one alone below 100 is marginal."""
+    count = count_between(case, gate.role, case.soak)
+    if count.doubt:
+        return unmeasured(case, gate, count.doubt)
+    if not count.number:
+        return not_applicable(case, gate, "no bootstrap ended, by a valid counter")
+    first, last = count.ends.get("success", (0, 0))
+    failures = count.number - (last - first)
+    allowed = floor((1 - exact(float(gate.threshold))) * count.number)
+    value = Bracket(1 - failures / count.number, 1 - failures / count.number)
+    outcome = Outcome.PASS if failures <= allowed else Outcome.FAIL
+    if outcome is Outcome.FAIL and failures == 1 and count.number < _FEW:
+        outcome = Outcome.MARGINAL
+    reason = f"{failures:,} of {count.number:,} failed"
+    look = "actions ledger: kind Bootstrap, by outcome"
+    return result(case, gate, outcome, reason=reason, value=value, samples=count.number, look_at=look)
+
+
+def preemptions(case: Case, gate: Gate) -> GateResult:
+    """Judge that preemption happened during the soak."""
+    count = count_between(case, gate.role, case.soak)
+    value = Bracket(count.number, None if count.doubt else count.number)
+    if count.number:
+        return result(case, gate, Outcome.PASS, reason=f"{count.number:,} preemptions", value=value, samples=2)
+    if count.doubt:
+        return unmeasured(case, gate, count.doubt)
+    look = "was the burst delivered, and was there headroom for it after all?"
+    return result(case, gate, Outcome.FAIL, reason="no preemption happened", value=value, samples=2, look_at=look)
+
+
+def restarts(case: Case, gate: Gate) -> GateResult:
+    """Judge that every engine process lived through the run: from the soak's start to its end at the least."""
+    role = case.test.roles.get(gate.role)
+    series = case.evidence.metrics.find(role.metric) if role else []
+    if not series:
+        return unmeasured(case, gate, f"no series of {case.role_text(gate.role)}")
+    span = Span(0, case.end_us)
+    number, seen = 0, 0
+    for each in series:
+        values = [v for _, v in each.between(case.time_ms(span.start_us), case.time_ms(span.end_us))]
+        if not values or any(v != v for v in values) or each.conflicts:  # noqa: PLR0124 - NaN
+            return unmeasured(case, gate, "a process did not say when it started")
+        number += len(set(values)) - 1
+        seen += len(values)
+    outcome = Outcome.PASS if number <= float(gate.threshold) else Outcome.FAIL
+    reason = f"{number:,} restarts" if number else "every process lived through the run"
+    look = "the engine's log around the restart"
+    return result(case, gate, outcome, reason=reason, value=Bracket(number, number), samples=seen, look_at=look)
+
+
+def shards_reporting(case: Case, gate: Gate) -> GateResult:
+    """Judge that every shard ran cycles during the soak."""
+    found = histograms_between(case, gate.role, case.soak)
+    if found.doubt:
+        return unmeasured(case, gate, found.doubt)
+    alive = sum(delta.total > 0 for delta in found.by_instance.values())
+    outcome = Outcome.PASS if alive >= float(gate.threshold) else Outcome.FAIL
+    reason = f"{alive:,} of {gate.threshold} shards ran cycles"
+    look = "which shard's cycle counter stands still"
+    return result(case, gate, outcome, reason=reason, value=Bracket(alive, alive), samples=alive, look_at=look)
+
+
+def _ledger_doubt(case: Case, count: Count) -> str:
+    """Return why the ledger contradicts the counter: each counted action must be one row, numbered without a gap."""
+    if not case.test.ledger or count.doubt:
+        return ""
+    for kind, (base, end) in sorted(count.ends.items()):
+        numbers = sorted(row.seq for row in case.evidence.actions if row.kind == kind and base < row.seq <= end)
+        if numbers != list(range(base + 1, end + 1)):
+            return f"the ledger has {len(numbers):,} {kind} rows where the counter says {end - base:,}"
+    return ""
+
+
+def _by_archetype(case: Case) -> list[tuple[str, str]]:
+    groups: dict[str, int] = {}
+    for row in case.evidence.actions:
+        if row.kind == "Reclaim" and case.settled.holds(row.at_us):
+            groups[row.fingerprint] = groups.get(row.fingerprint, 0) + 1
+    return [(f"reclaims of {name}", f"{n:,}") for name, n in sorted(groups.items(), key=lambda g: (-g[1], g[0]))[:3]]

@@ -1,0 +1,225 @@
+"""Gates on the rows of the cycle ledger: shortfalls, flips, claimed sets, the reclaim cap, drills."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import inf
+from statistics import median
+from typing import Final
+
+from scaletest.evidence import CycleRow
+from scaletest.gates.case import Case, Span
+from scaletest.gates.outcomes import Bracket, GateResult, Outcome
+from scaletest.gates.results import not_applicable, result, unmeasured
+from scaletest.plan.gates import Gate
+
+__all__ = [
+    "before_first_rollup",
+    "claimed_set_changes",
+    "domain_flips",
+    "drill",
+    "no_shortfall",
+    "reclaim_cap",
+    "shortfall_confined",
+    "shortfall_stability",
+    "standing_shortfall",
+]
+
+_OLDEST: Final = 5
+"""A shortfall may last this many cycles."""
+_SETTLED_SHARE: Final = 0.02
+_MINUTE_US: Final = 60_000_000
+
+
+def no_shortfall(case: Case, gate: Gate) -> GateResult:
+    """Judge that no shortfall lasts, and that none is left at soak end."""
+    rows, doubt = _rows(case, case.soak, gate)
+    if doubt:
+        return unmeasured(case, gate, doubt, samples=len(rows))
+    oldest, left = max(row.oldest_shortfall_cycles for row in rows), rows[-1].shortfalls
+    outcome = Outcome.PASS if oldest <= _OLDEST and not left else Outcome.FAIL
+    touched = sum(row.shortfalls > 0 for row in rows)
+    reason = f"oldest {oldest} cycles, {left:,} at soak end"
+    details = [("shortfall-cycles", f"{touched:,}"), ("largest", f"{max(row.shortfalls for row in rows):,}")]
+    look = "explain a cycle with a shortfall: which Need, and why nothing was acquired"
+    value = Bracket(left, left)
+    return result(case, gate, outcome, reason=reason, value=value, samples=len(rows), look_at=look, details=details)
+
+
+def standing_shortfall(case: Case, gate: Gate) -> GateResult:
+    """Judge that the shortage a scarcity profile is made of really stands through the tail."""
+    rows, doubt = _rows(case, case.tail, gate)
+    if doubt:
+        return unmeasured(case, gate, doubt, samples=len(rows))
+    least = min(row.shortfalls for row in rows)
+    outcome = Outcome.PASS if least else Outcome.FAIL
+    reason = f"never below {least:,}" if least else "the shortfall went away: scarcity was vacuous"
+    look = "supply against demand in the plan"
+    return result(case, gate, outcome, reason=reason, value=Bracket(least, least), samples=len(rows), look_at=look)
+
+
+def shortfall_stability(case: Case, gate: Gate) -> GateResult:
+    """Judge by how much the shortfall moves over the tail."""
+    rows, doubt = _rows(case, case.tail, gate)
+    if doubt:
+        return unmeasured(case, gate, doubt, samples=len(rows))
+    moved = max(row.shortfalls for row in rows) - min(row.shortfalls for row in rows)
+    return _at_most(case, gate, moved, rows, reason=f"moved by {moved:,}", look="cycles ledger: shortfalls over time")
+
+
+def shortfall_confined(case: Case, gate: Gate) -> GateResult:
+    """Judge that no class above the named one goes short."""
+    rows, doubt = _rows(case, case.soak, gate)
+    if doubt:
+        return unmeasured(case, gate, doubt, samples=len(rows))
+    floor = str(gate.threshold).rsplit(" ", 1)[-1]
+    above = max(row.shortfalls_critical + (row.shortfalls_service if floor == "batch" else 0) for row in rows)
+    outcome = Outcome.FAIL if above else Outcome.PASS
+    reason = f"up to {above:,} above {floor}" if above else f"none above {floor}"
+    look = "explain a cycle: which higher Need went short while a lower one held machines"
+    return result(case, gate, outcome, reason=reason, value=Bracket(above, above), samples=len(rows), look_at=look)
+
+
+def domain_flips(case: Case, gate: Gate) -> GateResult:
+    """Judge how often gangs change their rack or zone."""
+    return _per_gang_minute(case, gate, [row.domain_flips for row in case.cycles(case.settled)])
+
+
+def claimed_set_changes(case: Case, gate: Gate) -> GateResult:
+    """Judge how often the machines claimed for gangs change."""
+    return _per_gang_minute(case, gate, [row.claimed_set_changes for row in case.cycles(case.settled)])
+
+
+def reclaim_cap(case: Case, gate: Gate) -> GateResult:
+    """Judge the largest share of a cluster's machines reclaimed in one cycle."""
+    rows, doubt = _rows(case, case.soak, gate)
+    if doubt:
+        return unmeasured(case, gate, doubt, samples=len(rows))
+    share = max(row.worst_reclaim_ppm for row in rows) / 1_000_000
+    return _at_most(
+        case, gate, share, rows, reason=f"at most {share:.1%} in a cycle", look="the cycle with most reclaims"
+    )
+
+
+def before_first_rollup(case: Case, gate: Gate) -> GateResult:
+    """Judge that nothing is reclaimed from a cluster that has not spoken yet."""
+    rows, doubt = _rows(case, Span(0, case.soak.end_us), gate)
+    if doubt:
+        return unmeasured(case, gate, doubt, samples=len(rows))
+    number = sum(row.reclaims_before_rollup for row in rows)
+    return _at_most(case, gate, number, rows, reason=f"{number:,} reclaims", look="the engine's first cycles")
+
+
+def drill(case: Case, gate: Gate) -> GateResult:
+    """Judge how a fleet follows a change of demand: how soon it settles, how far it overshoots, whether it drifts."""
+    rows, doubt = _rows(case, case.soak, gate)
+    if doubt:
+        return unmeasured(case, gate, doubt, samples=len(rows))
+    levels = _levels(case, rows)
+    if any(level is None for level in levels):
+        return unmeasured(case, gate, "a stretch between two changes has no cycles", samples=len(rows))
+    measure = {
+        "maxDrillSettleSeconds": _settle_seconds,
+        "maxDrillOvershootFraction": _overshoot,
+        "maxDrillDriftFraction": _drift,
+    }[gate.name]
+    value = measure(case, rows, [level or 0.0 for level in levels])
+    drills = len(case.test.drills)
+    outcome = Outcome.PASS if value <= float(gate.threshold) else Outcome.FAIL
+    text = ", ".join(f"{level:,.0f}" for level in levels if level is not None)
+    reason = f"{value:.3g} over {drills} changes"
+    look = "cycles ledger: configured machines around each change of demand"
+    return result(
+        case,
+        gate,
+        outcome,
+        reason=reason,
+        value=Bracket(value, value),
+        samples=drills,
+        look_at=look,
+        details=[("levels", text)],
+    )
+
+
+def _stretches(case: Case) -> list[tuple[Span, float]]:
+    """Return the stretches of constant demand with their multiplier."""
+    marks = [(0, 1.0), *case.test.drills, (case.test.soak_us, 0.0)]
+    start = case.soak.start_us
+    return [(Span(start + a, start + b), m) for (a, m), (b, _) in pairwise(marks)]
+
+
+def _levels(case: Case, rows: Sequence[CycleRow]) -> list[float | None]:
+    """Return the level each stretch ends on: the median of its last quarter."""
+    levels: list[float | None] = []
+    for span, _ in _stretches(case):
+        late = Span(span.end_us - (span.end_us - span.start_us) // 4, span.end_us)
+        configured = [row.configured for row in rows if late.holds(row.at_us)]
+        levels.append(median(configured) if configured else None)
+    return levels
+
+
+def _settle_seconds(case: Case, rows: Sequence[CycleRow], levels: Sequence[float]) -> float:
+    longest = 0.0
+    for (span, _), before, level in zip(_stretches(case)[1:], levels, levels[1:], strict=False):
+        band = max(1.0, _SETTLED_SHARE * abs(level - before))
+        outside = [row.at_us for row in rows if span.holds(row.at_us) and abs(row.configured - level) > band]
+        longest = max(longest, (max(outside, default=span.start_us) - span.start_us) / 1_000_000)
+    return longest
+
+
+def _overshoot(case: Case, rows: Sequence[CycleRow], levels: Sequence[float]) -> float:
+    worst = 0.0
+    for (span, _), before, level in zip(_stretches(case)[1:], levels, levels[1:], strict=False):
+        change = level - before
+        beyond = [(row.configured - level) * (1 if change > 0 else -1) for row in rows if span.holds(row.at_us)]
+        if change:
+            worst = max(worst, max(beyond, default=0.0) / abs(change))
+    return worst
+
+
+def _drift(case: Case, _: Sequence[CycleRow], levels: Sequence[float]) -> float:
+    groups: dict[float, list[float]] = {}
+    for (_span, multiplier), level in zip(_stretches(case), levels, strict=True):
+        groups.setdefault(multiplier, []).append(level)
+    return max((max(g) - min(g)) / max(1.0, sum(g) / len(g)) for g in groups.values())
+
+
+def _per_gang_minute(case: Case, gate: Gate, events: list[int]) -> GateResult:
+    rows, doubt = _rows(case, case.settled, gate)
+    if doubt:
+        return unmeasured(case, gate, doubt, samples=len(rows))
+    gangs = sum(row.gangs for row in rows) / len(rows)
+    minutes = (case.settled.end_us - case.settled.start_us) / _MINUTE_US
+    if not gangs:
+        return not_applicable(case, gate, "there were no gangs that cannot fold")
+    rate = sum(events) / (gangs * minutes)
+    reason = f"{sum(events):,} over {gangs * minutes:,.0f} gang-minutes"
+    return _at_most(case, gate, rate, rows, reason=reason, look="explain two neighbouring cycles of a gang that moved")
+
+
+def _at_most(case: Case, gate: Gate, number: float, rows: Sequence[CycleRow], *, reason: str, look: str) -> GateResult:
+    outcome = Outcome.PASS if number <= float(gate.threshold) else Outcome.FAIL
+    return result(case, gate, outcome, reason=reason, value=Bracket(number, number), samples=len(rows), look_at=look)
+
+
+def _rows(case: Case, span: Span, gate: Gate) -> tuple[list[CycleRow], str]:
+    """Return the cycles of a span, or why they cannot be judged: none, too few, or not one after the other."""
+    rows = case.cycles(span)
+    if not case.test.ledger:
+        return rows, "the engine writes no cycle ledger"
+    if not rows:
+        return rows, "no cycle was recorded"
+    numbers = [row.cycle for row in rows]
+    if numbers != list(range(numbers[0], numbers[0] + len(rows))):
+        return rows, "the cycle ledger has gaps or repeats"
+    if any(b.at_us < a.at_us for a, b in pairwise(rows)):
+        return rows, "the cycle ledger's clock runs backwards"
+    if len(rows) * 2 < (gate.expected_samples or 0):
+        return rows, f"{len(rows):,} cycles where the plan expects {gate.expected_samples:,}"
+    if _longest_gap(rows, span) > max(60_000_000, (span.end_us - span.start_us) // 4):
+        return rows, "a large part of the window has no cycle"
+    return rows, ""
+
+
+def _longest_gap(rows: Sequence[CycleRow], span: Span) -> float:
+    instants = [max(span.start_us, rows[0].at_us - 60_000_000), *(row.at_us for row in rows), span.end_us]
+    return max((b - a for a, b in pairwise(instants)), default=inf)

@@ -1,0 +1,89 @@
+"""Gates on gauges read at boundaries: where machines ended up, and whether anything leaks over a long soak."""
+
+from typing import Final
+
+from scaletest.evidence import Series
+from scaletest.gates.case import Case
+from scaletest.gates.counters import values_at
+from scaletest.gates.outcomes import Bracket, GateResult, Outcome
+from scaletest.gates.results import result, unmeasured
+from scaletest.plan.gates import Gate
+
+__all__ = ["cost_misrouted", "cost_routing", "failed_growth", "memory_growth", "transitional_growth"]
+
+_MIB: Final = 1024 * 1024
+_TRANSITIONAL: Final = ("Creating", "Configuring", "Draining", "Deleting")
+
+
+def cost_routing(case: Case, gate: Gate) -> GateResult:
+    """Judge that demand landed on the capacity type which its interruption penalty makes cheaper."""
+    right, doubt = _configured(case, (("Spot", case.test.tolerant_bucket), ("OnDemand", case.test.sensitive_bucket)))
+    if doubt:
+        return unmeasured(case, gate, doubt)
+    outcome = Outcome.PASS if right else Outcome.FAIL
+    reason = f"{right:,} machines on their cheaper type" if right else "no machine is on its cheaper type"
+    look = "effective cost of both tiers for the two penalties"
+    return result(case, gate, outcome, reason=reason, value=Bracket(right, right), samples=1, look_at=look)
+
+
+def cost_misrouted(case: Case, gate: Gate) -> GateResult:
+    """Judge how many machines serve demand on the dearer capacity type."""
+    wrong, doubt = _configured(case, (("OnDemand", case.test.tolerant_bucket), ("Spot", case.test.sensitive_bucket)))
+    if doubt:
+        return unmeasured(case, gate, doubt)
+    outcome = Outcome.PASS if wrong <= float(gate.threshold) else Outcome.FAIL
+    look = "actions ledger: Provision of the wrong tier, with its reason"
+    return result(
+        case, gate, outcome, reason=f"{wrong:,} misrouted", value=Bracket(wrong, wrong), samples=1, look_at=look
+    )
+
+
+def memory_growth(case: Case, gate: Gate) -> GateResult:
+    """Judge the growth of the engine's resident memory."""
+    first, doubt = values_at(case, gate.role, case.settled.start_us)
+    last, more = values_at(case, gate.role, case.settled.end_us)
+    if doubt or more:
+        return unmeasured(case, gate, doubt or more)
+    growth = (sum(value for _, value in last) - sum(value for _, value in first)) / _MIB
+    return _growth(case, gate, growth, text=f"{growth:+,.1f} MiB")
+
+
+def failed_growth(case: Case, gate: Gate) -> GateResult:
+    """Judge the growth of the number of Failed machines."""
+    return _state_growth(case, gate, ("Failed",))
+
+
+def transitional_growth(case: Case, gate: Gate) -> GateResult:
+    """Judge the growth of the number of machines on their way between states."""
+    return _state_growth(case, gate, _TRANSITIONAL)
+
+
+def _state_growth(case: Case, gate: Gate, states: tuple[str, ...]) -> GateResult:
+    first, doubt = values_at(case, gate.role, case.settled.start_us)
+    last, more = values_at(case, gate.role, case.settled.end_us)
+    if doubt or more:
+        return unmeasured(case, gate, doubt or more)
+    growth = _in(last, states) - _in(first, states)
+    return _growth(case, gate, growth, text=f"{growth:+,.0f} machines")
+
+
+def _in(values: list[tuple[Series, float]], states: tuple[str, ...]) -> float:
+    return sum(value for series, value in values if series.labels.get("state") in states)
+
+
+def _growth(case: Case, gate: Gate, growth: float, *, text: str) -> GateResult:
+    outcome = Outcome.PASS if growth <= float(gate.threshold) else Outcome.FAIL
+    look = "the same figure over the whole soak: does it climb or did it jump?"
+    return result(case, gate, outcome, reason=text, value=Bracket(growth, growth), samples=2, look_at=look)
+
+
+def _configured(case: Case, wanted: tuple[tuple[str, str], ...]) -> tuple[int, str]:
+    """Return the Configured machines of (capacity type, penalty bucket) pairs at soak end."""
+    values, doubt = values_at(case, "inventory", case.soak.end_us)
+    number = sum(
+        value
+        for series, value in values
+        if series.labels.get("state") == "Configured"
+        and (series.labels.get("capacity_type"), series.labels.get("interruption_penalty_bucket")) in wanted
+    )
+    return round(number), doubt

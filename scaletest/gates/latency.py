@@ -1,0 +1,210 @@
+"""Latency bars (ADR-0035): the whole soak and its tail against one bar, with brackets.
+
+A tail at or above 1.1 bars fails; a soak at or under the bar passes; between them is marginal. A soak above 1.1 bars
+with a clean tail fails, unless the profile says that the tail decides.
+"""
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Final
+
+from scaletest.evidence import RequestRow
+from scaletest.gates.case import Case
+from scaletest.gates.counters import histograms_between
+from scaletest.gates.outcomes import Bracket, GateResult, Outcome
+from scaletest.gates.quantiles import Interval, histogram_quantile, quantile
+from scaletest.gates.results import not_applicable, result, unmeasured
+from scaletest.model.instants import US_PER_SECOND, exact
+from scaletest.plan.claims import allowed_over
+from scaletest.plan.gates import Gate
+
+__all__ = ["binding_latency", "cycle_duration", "histogram_latency", "judged", "waited"]
+
+_FAIL_SHARE: Final = exact(1.1)
+_FEWEST_SHARE: Final = 2
+"""Where the plan expects events, less than one in this many is no measurement."""
+_LOOK: Final = {
+    "internalBindingLatencyP99Seconds": "requests ledger: the slowest rows, their path and milestones",
+    "shardCycleDurationP99Seconds": "cycles ledger: rows of demand and duration of the slowest cycles",
+}
+
+
+def judged(soak: Bracket, tail: Bracket, *, bar: float, tail_decides: bool) -> tuple[Outcome, str]:
+    """Return the outcome of a latency bar and the sentence that says why."""
+    limit = float(_FAIL_SHARE * exact(bar))
+    if tail.low >= limit:
+        return Outcome.FAIL, "the tail is 10 % over the bar or more"
+    if soak.low >= limit and not tail_decides:
+        return Outcome.FAIL, "the soak is 10 % over the bar or more, with a clean tail"
+    deciding = tail if tail_decides else soak
+    tail_high, high = _high(tail), _high(deciding)
+    if high <= bar and tail_high < limit:
+        return Outcome.PASS, "within the bar"
+    if high < limit and tail_high < limit:
+        return Outcome.MARGINAL, "over the bar by less than 10 %"
+    return Outcome.UNMEASURED, "the bracket reaches from under the bar to above it: the data cannot tell"
+
+
+def waited(case: Case, row: RequestRow) -> Interval:
+    """Return how long a request waited, in seconds.
+
+    The clock starts when the Pod appeared; one that never did counts from its planned instant, and one not bound when
+    the run ended is only known to have waited until then.
+    """
+    start = row.planned_us if row.appeared_us is None else row.appeared_us
+    if row.bound_us is None or row.appeared_us is None:
+        return max(0, case.end_us - start) / US_PER_SECOND, inf
+    after = row.bound_us if row.bound_after_us is None else min(row.bound_after_us, row.bound_us)
+    return max(0, after - start) / US_PER_SECOND, max(0, row.bound_us - start) / US_PER_SECOND
+
+
+def binding_latency(case: Case, gate: Gate) -> GateResult:
+    """Judge how long planned replacements waited; new-machine gates look only at those."""
+    if doubt := _ledger_gap(case):
+        return unmeasured(case, gate, doubt)
+    rows = [r for r in case.samples if not gate.name.startswith("newMachine") or r.path == "new-machine"]
+    if not rows and gate.expected_samples is None and case.samples:
+        return not_applicable(case, gate, "no request needed a new machine")
+    if not rows:
+        return unmeasured(case, gate, "no request was measured")
+    in_tail = [row for row in rows if case.tail.holds(row.planned_us)]
+    if not in_tail:
+        return unmeasured(case, gate, "no request was planned in the tail", samples=len(rows))
+    soak = [waited(case, row) for row in rows]
+    tail = [waited(case, row) for row in in_tail]
+    return _latency_result(case, gate, soak, tail, details=_breakdown(case, rows, gate.quantile or 0.5))
+
+
+def cycle_duration(case: Case, gate: Gate) -> GateResult:
+    """Judge the measured compute time of cycles where it was recorded, else the engine's own histogram."""
+    if not case.evidence.compute:
+        return histogram_latency(case, gate)
+    compute = {row.cycle: row.compute_us / US_PER_SECOND for row in case.evidence.compute}
+    cycles = case.cycles(case.soak)
+    if len(compute) != len(case.evidence.compute) or not all(row.cycle in compute for row in cycles):
+        return unmeasured(case, gate, "the compute times do not match the cycles")
+    if reason := _too_few(gate, len(cycles)):
+        return unmeasured(case, gate, reason, samples=len(cycles))
+    soak = [(compute[row.cycle],) * 2 for row in cycles]
+    tail = [(compute[row.cycle],) * 2 for row in cycles if case.tail.holds(row.at_us)]
+    if not tail:
+        return unmeasured(case, gate, "no cycle ran in the tail", samples=len(cycles))
+    return _latency_result(case, gate, soak, tail)
+
+
+def histogram_latency(case: Case, gate: Gate) -> GateResult:
+    """Judge a histogram role by its worst instance; a fleet-wide quantile would hide one sick cluster."""
+    soak, tail = (histograms_between(case, gate.role, span) for span in (case.soak, case.tail))
+    if soak.doubt or tail.doubt:
+        return unmeasured(case, gate, soak.doubt or tail.doubt)
+    if not soak.total and gate.expected_samples is None:
+        return not_applicable(case, gate, "nothing happened, by a valid counter")
+    if reason := _too_few(gate, soak.total):
+        return unmeasured(case, gate, reason, samples=soak.total)
+    share = gate.quantile or 0.5
+    worst, instance = _worst({i: histogram_quantile(d, share) for i, d in soak.by_instance.items() if d.total})
+    late, _ = _worst({i: histogram_quantile(d, share) for i, d in tail.by_instance.items() if d.total} or {"": worst})
+    outcome, reason = judged(worst, late, bar=_seconds(gate), tail_decides=case.test.judge_tail)
+    details = [("worst instance", instance), ("tail", _text(late)), ("instances", str(len(soak.by_instance)))]
+    look = "look at the worst instance's log and load"
+    return result(case, gate, outcome, reason=reason, value=worst, samples=soak.total, look_at=look, details=details)
+
+
+def _latency_result(
+    case: Case,
+    gate: Gate,
+    soak: Sequence[Interval],
+    tail: Sequence[Interval],
+    *,
+    details: Sequence[tuple[str, str]] = (),
+) -> GateResult:
+    share = gate.quantile or 0.5
+    value, late = quantile(soak, share), quantile(tail, share)
+    outcome, reason = judged(value, late, bar=_seconds(gate), tail_decides=case.test.judge_tail)
+    over = sum(high > _seconds(gate) for _, high in soak)
+    allowed = allowed_over(len(soak), share)
+    shown = "yes" if allowed is not None and over <= allowed else "no"
+    figures = [("tail", _text(late)), ("over the bar", f"{over:,}"), ("shown with 95 % confidence", shown), *details]
+    look = _LOOK.get(gate.name, "requests ledger: the slowest rows")
+    return result(case, gate, outcome, reason=reason, value=value, samples=len(soak), look_at=look, details=figures)
+
+
+def _breakdown(case: Case, rows: Sequence[RequestRow], share: float) -> list[tuple[str, str]]:
+    """Return the worst of every way to split the requests, and the figures that always stand beside the headline."""
+    splits: tuple[tuple[str, Callable[[RequestRow], str]], ...] = (
+        ("worst cluster", lambda r: f"cluster {r.cluster}"),
+        ("worst archetype", lambda r: r.archetype),
+        ("worst priority", lambda r: str(r.priority)),
+        ("worst fingerprint", lambda r: r.fingerprint),
+    )
+    figures = []
+    for title, key in splits:
+        groups: dict[str, list[Interval]] = {}
+        for row in rows:
+            groups.setdefault(key(row), []).append(waited(case, row))
+        worst, name = _worst({n: quantile(samples, share) for n, samples in sorted(groups.items())})
+        figures.append((title, f"{name}: {_text(worst)} of {len(groups[name]):,}"))
+    for path in ("present", "new-machine"):
+        samples = [waited(case, row) for row in rows if row.path == path]
+        figures.append(
+            (f"path {path}", f"{_text(quantile(samples, share))} of {len(samples):,}" if samples else "none")
+        )
+    since_plan = [(_planned(case, row)) for row in rows]
+    figures.append(("planned to bound", _text(quantile(since_plan, share))))
+    early = sum(r.bound_us is not None and r.requested_us is not None and r.bound_us < r.requested_us for r in rows)
+    figures.append(("bound before its request existed", f"{early:,}"))
+    return figures
+
+
+def _planned(case: Case, row: RequestRow) -> Interval:
+    if row.bound_us is None:
+        return max(0, case.end_us - row.planned_us) / US_PER_SECOND, inf
+    seconds = max(0, row.bound_us - row.planned_us) / US_PER_SECOND
+    return seconds, seconds
+
+
+def _ledger_gap(case: Case) -> str:
+    """Return why the request ledger is not whole: every bind that was observed has its number, once."""
+    numbers = sorted(row.obs_seq for row in case.evidence.requests if row.obs_seq is not None)
+    if numbers and numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return "the request ledger has gaps or repeats: observations are not numbered one by one"
+    if any(row.state == "bound" and (row.bound_us is None or row.obs_seq is None) for row in case.samples):
+        return "a bound request has no bind instant or no observation number"
+    if any(
+        row.bound_us is not None and row.appeared_us is not None and row.bound_us < row.appeared_us
+        for row in case.samples
+    ):
+        return "a request was bound before it appeared: its clock is wrong"
+    return ""
+
+
+def _too_few(gate: Gate, samples: int) -> str:
+    expected = gate.expected_samples
+    if not samples:
+        return "nothing was measured, although the plan expects it"
+    if expected is not None and samples * _FEWEST_SHARE < expected:
+        return f"{samples:,} measured where the plan expects {expected:,}"
+    return ""
+
+
+def _worst(brackets: dict[str, Bracket]) -> tuple[Bracket, str]:
+    """Return the highest bracket and its name."""
+    name = max(sorted(brackets), key=lambda n: (_high(brackets[n]), brackets[n].low))
+    low = max(bracket.low for bracket in brackets.values())
+    return Bracket(low, brackets[name].high), name
+
+
+def _high(bracket: Bracket) -> float:
+    return inf if bracket.high is None else bracket.high
+
+
+def _seconds(gate: Gate) -> float:
+    assert not isinstance(gate.threshold, str), gate.name
+    return float(gate.threshold)
+
+
+def _text(bracket: Bracket) -> str:
+    if bracket.exact:
+        return f"{bracket.low:.3f} s"
+    high = "unbounded" if bracket.high is None else f"{bracket.high:.3f} s"
+    return f"{bracket.low:.3f} s to {high}"

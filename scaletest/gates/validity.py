@@ -1,0 +1,86 @@
+"""What could have falsified a run: load that was not delivered, targets that went missing, parts that died, clocks.
+
+None of it is the engine's fault, so none of it is a gate. Each defect says which way it could bend a number.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from scaletest.evidence import Defect
+from scaletest.evidence.reading import Effect
+from scaletest.gates.case import Case
+
+__all__ = ["defects_of"]
+
+_UNDELIVERED_MIN: Final = 2
+_UNDELIVERED_SHARE: Final = 0.005
+_COVERAGE: Final = 0.95
+_CLOCK_STEP_US: Final = 1_000_000
+_DRIVER_LAG_US: Final = 1_000_000
+
+
+def defects_of(case: Case) -> tuple[Defect, ...]:
+    """Return every defect of the run and its evidence."""
+    found = [*case.evidence.defects, *_foreign(case), *_interrupted(case)]
+    if case.started:
+        found += [*_undelivered(case), *_lost_targets(case), *_dead_parts(case), *_clocks(case)]
+    return tuple(found)
+
+
+def _foreign(case: Case) -> Iterator[Defect]:
+    record, test = case.evidence.record, case.test
+    if record.plan_digest != test.digest:
+        yield Defect("plan", Effect.BOTH, "the evidence was recorded for another plan: the digests differ")
+
+
+def _interrupted(case: Case) -> Iterator[Defect]:
+    for phase in case.evidence.record.phases:
+        if phase.outcome == "interrupted":
+            yield Defect("phase", Effect.FLATTER, f"{phase.name} was interrupted: {phase.detail}")
+
+
+def _undelivered(case: Case) -> Iterator[Defect]:
+    """Every planned replacement has one row; a missing row was not delivered as far as anybody can know."""
+    rows = list(case.planned_rows())
+    sent = sum(row.state != "undelivered" for row in rows)
+    missing = case.test.planned_replacements - sent
+    allowed = max(_UNDELIVERED_MIN, int(_UNDELIVERED_SHARE * case.test.planned_replacements))
+    if missing > allowed:
+        message = f"{missing:,} of {case.test.planned_replacements:,} planned replacements were not delivered"
+        yield Defect("load", Effect.FLATTER, message)
+    if missing < 0:
+        yield Defect("load", Effect.BOTH, f"{-missing:,} more replacements were recorded than planned")
+    slots = [(row.cluster, row.slot, row.planned_us, row.cause) for row in rows]
+    if len(set(slots)) < len(slots):
+        yield Defect("load", Effect.BOTH, "planned replacements were recorded twice")
+
+
+def _lost_targets(case: Case) -> Iterator[Defect]:
+    record = case.evidence.record
+    start_ms, end_ms = case.time_ms(case.soak.start_us), case.time_ms(case.soak.end_us)
+    expected = max(1, (case.soak.end_us - case.soak.start_us) // record.scrape_interval_us)
+    for target in record.targets:
+        good = sum(
+            up == 1
+            for series in case.evidence.metrics.find("up", target=(target,))
+            for _, up in series.between(start_ms, end_ms)
+        )
+        if good < _COVERAGE * expected:
+            message = f"{target} answered {good:,} of {expected:,} scrapes"
+            yield Defect("target", Effect.FLATTER, message)
+
+
+def _dead_parts(case: Case) -> Iterator[Defect]:
+    for part in case.evidence.record.components:
+        if part.died_us is not None and part.role != "engine" and part.died_us <= case.end_us:
+            yield Defect("component", Effect.BOTH, f"{part.name} died during the run")
+
+
+def _clocks(case: Case) -> Iterator[Defect]:
+    record = case.evidence.record
+    if abs(record.clock_step_us) > _CLOCK_STEP_US:
+        yield Defect("clock", Effect.BOTH, f"the clock jumped by {record.clock_step_us / 1e6:.1f} s")
+    if record.driver_lag_p99_us > _DRIVER_LAG_US:
+        yield Defect("driver", Effect.BOTH, f"the driver sent its requests {record.driver_lag_p99_us / 1e6:.1f} s late")
+    if record.marks.soak_end_us is None or record.marks.linger_end_us is None:
+        yield Defect("marks", Effect.FLATTER, "the run did not come to its end")
