@@ -111,6 +111,7 @@ class EventRow(NamedTuple):
     machine: str = ""
     fingerprint: str = ""
     group: str = ""
+    min_unit: str = ""
     number: int = 1
 
 

@@ -6,6 +6,8 @@ from typing import Final
 
 from scaletest.evidence import ActionRow
 from scaletest.gates.case import Case, Span
+from scaletest.gates.counters import count_between
+from scaletest.gates.counts import ledger_doubt
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
 from scaletest.gates.results import not_applicable, result, unmeasured
 from scaletest.plan.gates import Gate
@@ -87,7 +89,7 @@ def _excuses(case: Case) -> "Counter[Key]":
     number: Counter[Key] = Counter()
     for event in case.evidence.events:
         if event.kind in {"loss", "growth"} and event.at_us >= case.settled.start_us:
-            number[event.cluster, event.fingerprint, event.group] += event.number
+            number[event.cluster, event.fingerprint, event.group or event.min_unit] += event.number
     return number
 
 
@@ -101,9 +103,13 @@ def _key(row: ActionRow) -> Key:
 
 
 def _gap(case: Case) -> str:
-    """Return why the ledger is not whole: within every kind, rows are numbered one by one."""
+    """Return why the ledger is not whole: it must agree with the counters, and number its rows one by one."""
     if not case.test.ledger:
         return "the engine writes no action ledger"
+    for role in ("reclaimActions", "acquisitionActions"):
+        count = count_between(case, role, case.settled)
+        if doubt := count.doubt or ledger_doubt(case, count):
+            return doubt
     kinds: dict[str, list[int]] = {}
     for row in case.evidence.actions:
         kinds.setdefault(row.kind, []).append(row.seq)

@@ -9,7 +9,16 @@ from scaletest.evidence import Series
 from scaletest.gates.case import Case, Span
 from scaletest.gates.quantiles import HistogramDelta
 
-__all__ = ["Boundary", "Count", "Histograms", "boundary", "count_between", "histograms_between", "values_at"]
+__all__ = [
+    "Boundary",
+    "Count",
+    "Histograms",
+    "boundary",
+    "count_between",
+    "histograms_between",
+    "numbers_between",
+    "values_at",
+]
 
 _INTERVALS: Final = 2
 """A boundary scrape may come this many intervals after its mark."""
@@ -63,12 +72,29 @@ def values_at(case: Case, role: str, mark_us: int) -> tuple[list[tuple[Series, f
     found, doubt = _series(case, role)
     values = []
     for series in found:
-        at = boundary(case, series.labels.get("target", ""), mark_us)
+        target = series.labels.get("target", "")
+        start, at = boundary(case, target, case.soak.start_us), boundary(case, target, mark_us)
         value = None if at.missing else series.at(at.time_ms)
-        if value is None or not isfinite(value):
-            return [], at.missing or f"{series.name} has no usable sample at the boundary"
+        doubt = doubt or start.missing or at.missing or _restarted(case, target, start.time_ms, at.time_ms)
+        if doubt or value is None or not isfinite(value) or series.conflicts:
+            return [], doubt or f"{series.name} has no usable sample at the boundary"
         values.append((series, value))
     return values, doubt
+
+
+def numbers_between(case: Case, metric: str, span: Span) -> tuple[range | None, str]:
+    """Return the numbers that a single counter series gave out between the boundaries of a span.
+
+    None when several series share the metric: then their numbers say nothing about one ledger.
+    """
+    found = case.evidence.metrics.find(metric)
+    if len(found) != 1:
+        return None, "" if found else f"no series of {metric}"
+    rise, doubt = _rise(case, found[0], span)
+    if doubt:
+        return None, doubt
+    base = round(found[0].at(boundary(case, found[0].labels.get("target", ""), span.start_us).time_ms) or 0)
+    return range(base + 1, base + rise + 1), ""
 
 
 def count_between(case: Case, role: str, span: Span) -> Count:

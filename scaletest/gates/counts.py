@@ -10,7 +10,7 @@ from scaletest.gates.results import not_applicable, result, unmeasured
 from scaletest.model.instants import exact
 from scaletest.plan.gates import Gate
 
-__all__ = ["bootstrap_success", "preemptions", "reclaim_bound", "restarts", "shards_reporting"]
+__all__ = ["bootstrap_success", "ledger_doubt", "preemptions", "reclaim_bound", "restarts", "shards_reporting"]
 
 _FEW: Final = 100
 
@@ -21,7 +21,7 @@ def reclaim_bound(case: Case, gate: Gate) -> GateResult:
     A doubtful counter gives a lower bound: over the bar it fails all the same, under it nothing is known.
     """
     count = count_between(case, gate.role, case.settled)
-    doubt = count.doubt or _ledger_doubt(case, count)
+    doubt = count.doubt or ledger_doubt(case, count)
     bar = float(gate.threshold)
     minutes = (case.settled.end_us - case.settled.start_us) / 60_000_000
     details = [("per minute", f"{count.number / minutes:.2f}" if minutes else "-"), *_by_archetype(case)]
@@ -59,11 +59,11 @@ def bootstrap_success(case: Case, gate: Gate) -> GateResult:
 def preemptions(case: Case, gate: Gate) -> GateResult:
     """Judge that preemption happened during the soak."""
     count = count_between(case, gate.role, case.soak)
-    value = Bracket(count.number, None if count.doubt else count.number)
-    if count.number:
-        return result(case, gate, Outcome.PASS, reason=f"{count.number:,} preemptions", value=value, samples=2)
+    value = Bracket(count.number, count.number)
     if count.doubt:
         return unmeasured(case, gate, count.doubt)
+    if count.number:
+        return result(case, gate, Outcome.PASS, reason=f"{count.number:,} preemptions", value=value, samples=2)
     look = "was the burst delivered, and was there headroom for it after all?"
     return result(case, gate, Outcome.FAIL, reason="no preemption happened", value=value, samples=2, look_at=look)
 
@@ -100,7 +100,7 @@ def shards_reporting(case: Case, gate: Gate) -> GateResult:
     return result(case, gate, outcome, reason=reason, value=Bracket(alive, alive), samples=alive, look_at=look)
 
 
-def _ledger_doubt(case: Case, count: Count) -> str:
+def ledger_doubt(case: Case, count: Count) -> str:
     """Return why the ledger contradicts the counter: each counted action must be one row, numbered without a gap."""
     if not case.test.ledger or count.doubt:
         return ""

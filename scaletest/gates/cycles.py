@@ -1,13 +1,13 @@
 """Gates on the rows of the cycle ledger: shortfalls, flips, claimed sets, the reclaim cap, drills."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from math import inf
 from statistics import median
 from typing import Final
 
 from scaletest.evidence import CycleRow
 from scaletest.gates.case import Case, Span
+from scaletest.gates.counters import numbers_between
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
 from scaletest.gates.results import not_applicable, result, unmeasured
 from scaletest.plan.gates import Gate
@@ -81,12 +81,12 @@ def shortfall_confined(case: Case, gate: Gate) -> GateResult:
 
 def domain_flips(case: Case, gate: Gate) -> GateResult:
     """Judge how often gangs change their rack or zone."""
-    return _per_gang_minute(case, gate, [row.domain_flips for row in case.cycles(case.settled)])
+    return _per_gang_minute(case, gate, lambda row: row.domain_flips)
 
 
 def claimed_set_changes(case: Case, gate: Gate) -> GateResult:
     """Judge how often the machines claimed for gangs change."""
-    return _per_gang_minute(case, gate, [row.claimed_set_changes for row in case.cycles(case.settled)])
+    return _per_gang_minute(case, gate, lambda row: row.claimed_set_changes)
 
 
 def reclaim_cap(case: Case, gate: Gate) -> GateResult:
@@ -101,8 +101,12 @@ def reclaim_cap(case: Case, gate: Gate) -> GateResult:
 
 
 def before_first_rollup(case: Case, gate: Gate) -> GateResult:
-    """Judge that nothing is reclaimed from a cluster that has not spoken yet."""
-    rows, doubt = _rows(case, Span(0, case.soak.end_us), gate)
+    """Judge that nothing is reclaimed from a cluster that has not spoken yet, from the engine's first cycle on."""
+    _, doubt = _rows(case, case.soak, gate)
+    rows = sorted(row for row in case.evidence.cycles if row.at_us < case.soak.end_us)
+    known = [row.cycle for row in rows]
+    if known != list(range(1, len(known) + 1)):
+        doubt = doubt or "the cycle ledger does not begin with the engine's first cycle, or has gaps"
     if doubt:
         return unmeasured(case, gate, doubt, samples=len(rows))
     number = sum(row.reclaims_before_rollup for row in rows)
@@ -183,7 +187,7 @@ def _drift(case: Case, _: Sequence[CycleRow], levels: Sequence[float]) -> float:
     return max((max(g) - min(g)) / max(1.0, sum(g) / len(g)) for g in groups.values())
 
 
-def _per_gang_minute(case: Case, gate: Gate, events: list[int]) -> GateResult:
+def _per_gang_minute(case: Case, gate: Gate, events_of: Callable[[CycleRow], int]) -> GateResult:
     rows, doubt = _rows(case, case.settled, gate)
     if doubt:
         return unmeasured(case, gate, doubt, samples=len(rows))
@@ -191,8 +195,9 @@ def _per_gang_minute(case: Case, gate: Gate, events: list[int]) -> GateResult:
     minutes = (case.settled.end_us - case.settled.start_us) / _MINUTE_US
     if not gangs:
         return not_applicable(case, gate, "there were no gangs that cannot fold")
-    rate = sum(events) / (gangs * minutes)
-    reason = f"{sum(events):,} over {gangs * minutes:,.0f} gang-minutes"
+    events = sum(events_of(row) for row in rows)
+    rate = events / (gangs * minutes)
+    reason = f"{events:,} over {gangs * minutes:,.0f} gang-minutes"
     return _at_most(case, gate, rate, rows, reason=reason, look="explain two neighbouring cycles of a gang that moved")
 
 
@@ -202,24 +207,26 @@ def _at_most(case: Case, gate: Gate, number: float, rows: Sequence[CycleRow], *,
 
 
 def _rows(case: Case, span: Span, gate: Gate) -> tuple[list[CycleRow], str]:
-    """Return the cycles of a span, or why they cannot be judged: none, too few, or not one after the other."""
+    """Return the cycles of a span, or why they cannot be judged.
+
+    A cycle's number is its counter's value after it, so which rows belong to the span, and that none is missing, is
+    exact whatever the clocks say.
+    """
     rows = case.cycles(span)
     if not case.test.ledger:
         return rows, "the engine writes no cycle ledger"
+    numbers, doubt = numbers_between(case, f"{case.test.roles['cycleDuration'].metric}_count", span)
+    if doubt:
+        return rows, doubt
+    if numbers is not None:
+        rows = sorted(row for row in case.evidence.cycles if row.cycle in numbers)
     if not rows:
         return rows, "no cycle was recorded"
-    numbers = [row.cycle for row in rows]
-    if numbers != list(range(numbers[0], numbers[0] + len(rows))):
+    known = [row.cycle for row in rows]
+    if known != list(numbers or range(known[0], known[0] + len(rows))):
         return rows, "the cycle ledger has gaps or repeats"
     if any(b.at_us < a.at_us for a, b in pairwise(rows)):
         return rows, "the cycle ledger's clock runs backwards"
     if len(rows) * 2 < (gate.expected_samples or 0):
         return rows, f"{len(rows):,} cycles where the plan expects {gate.expected_samples:,}"
-    if _longest_gap(rows, span) > max(60_000_000, (span.end_us - span.start_us) // 4):
-        return rows, "a large part of the window has no cycle"
     return rows, ""
-
-
-def _longest_gap(rows: Sequence[CycleRow], span: Span) -> float:
-    instants = [max(span.start_us, rows[0].at_us - 60_000_000), *(row.at_us for row in rows), span.end_us]
-    return max((b - a for a, b in pairwise(instants)), default=inf)

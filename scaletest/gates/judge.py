@@ -105,7 +105,7 @@ def _outcome(gates: tuple[GateResult, ...], defects: tuple[Defect, ...]) -> tupl
         return RunOutcome.INCONCLUSIVE, f"not measured: {', '.join(unknown)}"
     if flattering:
         return RunOutcome.INCONCLUSIVE, flattering[0].message
-    if not any(gate.outcome is Outcome.PASS for gate in gates):
+    if not any(gate.outcome in {Outcome.PASS, Outcome.MARGINAL} for gate in gates):
         return RunOutcome.INCONCLUSIVE, "no gate was there to pass"
     marginal = [gate.name for gate in gates if gate.outcome is Outcome.MARGINAL]
     return RunOutcome.PASS, f"marginal: {', '.join(marginal)}" if marginal else "every gate passed"

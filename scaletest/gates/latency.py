@@ -11,6 +11,7 @@ from typing import Final
 from scaletest.evidence import RequestRow
 from scaletest.gates.case import Case
 from scaletest.gates.counters import histograms_between
+from scaletest.gates.ledger import ledger_gap
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
 from scaletest.gates.quantiles import Interval, histogram_quantile, quantile
 from scaletest.gates.results import not_applicable, result, unmeasured
@@ -60,7 +61,7 @@ def waited(case: Case, row: RequestRow) -> Interval:
 
 def binding_latency(case: Case, gate: Gate) -> GateResult:
     """Judge how long planned replacements waited; new-machine gates look only at those."""
-    if doubt := _ledger_gap(case):
+    if doubt := ledger_gap(case):
         return unmeasured(case, gate, doubt)
     rows = [r for r in case.samples if not gate.name.startswith("newMachine") or r.path == "new-machine"]
     if not rows and gate.expected_samples is None and case.samples:
@@ -161,21 +162,6 @@ def _planned(case: Case, row: RequestRow) -> Interval:
         return max(0, case.end_us - row.planned_us) / US_PER_SECOND, inf
     seconds = max(0, row.bound_us - row.planned_us) / US_PER_SECOND
     return seconds, seconds
-
-
-def _ledger_gap(case: Case) -> str:
-    """Return why the request ledger is not whole: every bind that was observed has its number, once."""
-    numbers = sorted(row.obs_seq for row in case.evidence.requests if row.obs_seq is not None)
-    if numbers and numbers != list(range(numbers[0], numbers[0] + len(numbers))):
-        return "the request ledger has gaps or repeats: observations are not numbered one by one"
-    if any(row.state == "bound" and (row.bound_us is None or row.obs_seq is None) for row in case.samples):
-        return "a bound request has no bind instant or no observation number"
-    if any(
-        row.bound_us is not None and row.appeared_us is not None and row.bound_us < row.appeared_us
-        for row in case.samples
-    ):
-        return "a request was bound before it appeared: its clock is wrong"
-    return ""
 
 
 def _too_few(gate: Gate, samples: int) -> str:

@@ -3,6 +3,7 @@
 from math import inf
 
 from scaletest.gates.case import Case
+from scaletest.gates.ledger import ledger_gap
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
 from scaletest.gates.results import not_applicable, result, unmeasured
 from scaletest.plan.gates import Gate
@@ -15,8 +16,8 @@ _EMPTY_US = 10_000_000
 
 def bound_share(case: Case, gate: Gate) -> GateResult:
     """Judge the lowest share of bound Pods at any instant of the soak, swept from every request's waiting time."""
-    if not case.evidence.requests:
-        return unmeasured(case, gate, "no request was recorded")
+    if doubt := ledger_gap(case) or ("" if case.evidence.requests else "no request was recorded"):
+        return unmeasured(case, gate, doubt)
     changes: list[tuple[float, int]] = []
     for row in case.evidence.requests:
         if row.state in {"void", "undelivered"}:
@@ -45,8 +46,8 @@ def gang_bind_share(case: Case, gate: Gate) -> GateResult:
     gangs = gate.expected_samples or 0
     if not gangs:
         return not_applicable(case, gate, "the plan has no gangs")
-    if not case.evidence.requests:
-        return unmeasured(case, gate, "no request was recorded")
+    if doubt := ledger_gap(case) or ("" if case.evidence.requests else "no request was recorded"):
+        return unmeasured(case, gate, doubt)
     end = case.soak.end_us
     torn = {
         (row.cluster, row.workload)
