@@ -20,6 +20,7 @@ from scaletest.plan.inventory import Tier
 from scaletest.plan.plan import Plan
 
 _TYPES = ("small", "large", "accelerated")
+_STEPS: tuple[tuple[float, ...], ...] = ((), (7,), (5.5, 20))
 
 
 def _some(values: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
@@ -90,7 +91,7 @@ def _plans(draw: st.DrawFn, *, draws: tuple[str, ...] = ("quota", "free")) -> Pl
             "jitteredChurn": draw(st.booleans()),
             "demandSteps": [
                 {"atSeconds": at, "targetMultiplier": draw(st.sampled_from([0.25, 0.6, 1.0]))}
-                for at in draw(st.sampled_from([[], [7], [5.5, 20]]))
+                for at in draw(st.sampled_from(_STEPS))
             ],
         },
     )
@@ -161,6 +162,7 @@ def test_hard_spreads_keep_their_skew_over_every_domain_the_scheduler_sees(plan:
                 if workload.archetype == at:
                     counts[machine.label(key)] += count
             assert not counts or max(counts.values()) - min(counts.values()) <= kind.spread.max_skew
+            assert cluster.stranded[at] == 0, "a Pod of a balanced spread can always go back"
 
 
 @given(_plans())
