@@ -45,7 +45,7 @@ bench: setup ## print speed and memory figures against their bars
 	$(BIN)/python tests/bench/plan_speed.py
 
 schema: setup ## regenerate profiles/schema and the field reference from the typed models
-	$(BIN)/scaletest schema --write profiles/schema --reference docs/profile-reference.md --reference docs/profile-reference.md
+	$(BIN)/scaletest schema --write profiles/schema --reference docs/profile-reference.md
 
 golden: setup ## accept the current output as the expected output
 	$(BIN)/pytest -q tests/golden --snapshot-update

@@ -13,9 +13,7 @@ __all__ = ["reported"]
 def reported(run: Callable[[], object]) -> int:
     """Run a command and return its exit code; nothing raised inside gets past this point."""
     try:
-        run()
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else Exit.PASS
+        return _exit_code(run)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:
@@ -33,4 +31,14 @@ def reported(run: Callable[[], object]) -> int:
             "scaletest: this is a fault of scaletest, not of your files; please report it with the above\n"
         )
         return Exit.BUG
-    return Exit.PASS
+
+
+def _exit_code(run: Callable[[], object]) -> int:
+    """Run to the end, output included: what is still buffered may meet a reader that is gone."""
+    code: object = Exit.PASS
+    try:
+        run()
+    except SystemExit as end:
+        code = end.code
+    sys.stdout.flush()
+    return code if isinstance(code, int) else Exit.PASS

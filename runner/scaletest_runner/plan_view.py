@@ -18,13 +18,14 @@ __all__ = ["print_findings", "print_plan"]
 
 _GIB = 1024**3
 _DIVISORS = {"cpu": (1000, "cpu"), "memory": (_GIB, "GiB")}
+_WIDE = 140
 _STYLES = {Severity.REFUSE: "bold red", Severity.WARN: "yellow", Severity.NOTE: "dim"}
 
 
 def print_plan(plan: Plan, findings: tuple[Finding, ...]) -> None:
     """Print the whole plan."""
     console = out()
-    for part in (*_head(plan), *_machines(plan), *_load(plan), *_gates(plan)):
+    for part in (*_head(plan), *_machines(plan, console.width), *_load(plan), *_gates(plan)):
         console.print(part)
     print_findings(findings, console)
     console.print(*_footprint(plan), sep="\n")
@@ -57,24 +58,25 @@ def _head(plan: Plan) -> Iterator[RenderableType]:
     )
 
 
-def _machines(plan: Plan) -> Iterator[RenderableType]:
+def _machines(plan: Plan, width: int) -> Iterator[RenderableType]:
     inventory = plan.inventory
-    tiers = ", ".join(f"{sum(inventory.counts(tier)):,} {tier.capitalize()}" for tier in Tier)
+    seeded = [tier for tier in Tier if any(inventory.counts(tier))]
+    tiers = ", ".join(f"{sum(inventory.counts(tier)):,} {tier.capitalize()}" for tier in seeded)
     yield (
         f"[bold]Machines[/]  {inventory.effective_machines:,} effective; {tiers} = {inventory.machines:,}; "
         f"{sum(inventory.configured(0)):,} Configured in each full cluster"
     )
-    headers = ("archetype", "Pods", "pre-bound", "per machine", *(str(tier) for tier in Tier))
-    table = plain_table(*headers, "a machine offers", "in reality", right=headers[1:])
+    headers = ("archetype", "Pods", "pre-bound", "per machine", *(str(tier) for tier in seeded))
+    shapes = ("a machine offers", "in reality") if width >= _WIDE else ("a machine offers",)
+    table = plain_table(*headers, *shapes, right=headers[1:])
     for a, (kind, placement) in enumerate(zip(plan.archetypes, plan.totals.placements, strict=True)):
         table.add_row(
             kind.name,
             f"{placement.pods:,}",
             f"{placement.bound:,}",
             f"{inventory.sizing.pods_per_machine[a]:,}",
-            *(f"{inventory.counts(tier)[a]:,}" for tier in Tier),
-            _offers(kind, plan.geometry.density),
-            _reality(kind, plan),
+            *(f"{inventory.counts(tier)[a]:,}" for tier in seeded),
+            *(_offers(kind, plan.geometry.density), _reality(kind, plan))[: len(shapes)],
         )
     yield table
     yield Text(
@@ -114,11 +116,16 @@ def _gates(plan: Plan) -> Iterator[RenderableType]:
 
 def _footprint(plan: Plan) -> Iterator[RenderableType]:
     footprint = plan.footprint
+    time = _duration(footprint.setup_seconds + footprint.soak_seconds)
     yield (
         f"\n[bold]Footprint[/]  about {footprint.memory_bytes / _GIB:,.1f} GiB "
-        f"of {footprint.host.memory_bytes / _GIB:,.1f} GiB and {footprint.minutes:,.1f} minutes (estimates)"
+        f"of {footprint.host.memory_bytes / _GIB:,.1f} GiB and {time} (estimates)"
     )
     yield Text(f"Plan {plan.digest[:16]}", style="dim")
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds < 100 else f"{seconds / 60:,.0f} min"
 
 
 def _offers(kind: Archetype, density: int) -> str:

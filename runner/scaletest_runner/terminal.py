@@ -1,5 +1,7 @@
 """The terminal: colour only where a person looks, and tables wide enough to read in a log."""
 
+from typing import Literal
+
 from rich.console import Console
 from rich.table import Table
 
@@ -8,10 +10,18 @@ __all__ = ["out", "plain_table", "warn"]
 _LOG_WIDTH = 160
 
 
+class _Results(Console):
+    """A console that lets a broken pipe through: rich would end the process with 1, which means "a gate failed"."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave the matter to the edge."""
+        raise BrokenPipeError
+
+
 def out() -> Console:
     """Return the console for results."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_LOG_WIDTH)
+    console = _Results(highlight=False)
+    return console if console.is_terminal else _Results(highlight=False, width=_LOG_WIDTH)
 
 
 def warn() -> Console:
@@ -22,6 +32,7 @@ def warn() -> Console:
 def plain_table(*headers: str, right: tuple[str, ...] = ()) -> Table:
     """Return a light table; columns named in `right` hold numbers."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for header in headers:
-        table.add_column(header, justify="right" if header in right else "left", overflow="fold")
+    for position, header in enumerate(headers):
+        justify: Literal["left", "right"] = "right" if header in right else "left"
+        table.add_column(header, justify=justify, overflow="fold", no_wrap=position == 0)
     return table

@@ -25,7 +25,7 @@ class Workload:
 
     def truncated(self, replicas: int) -> "Workload":
         """Return the same workload with fewer replicas."""
-        return replace(self, replicas=replicas)
+        return self if replicas == self.replicas else replace(self, replicas=replicas)
 
 
 @dataclass(frozen=True)

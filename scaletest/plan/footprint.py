@@ -32,11 +32,6 @@ class Footprint:
         """Say whether the estimate is within the host's memory."""
         return self.memory_bytes <= self.host.memory_bytes
 
-    @property
-    def minutes(self) -> float:
-        """Return the whole time in minutes."""
-        return (self.setup_seconds + self.soak_seconds) / 60
-
 
 def footprint_of(
     substrate: Substrate, *, host: HostSize, clusters: int, pods: int, machines: int, replacements: int, span_us: int

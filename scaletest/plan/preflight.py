@@ -225,6 +225,14 @@ def _enough_samples(plan: Plan) -> Iterator[Finding]:
             yield Finding(Severity.NOTE, "samples", gate.name, f"few samples: {gate.claim}")
 
 
+def _input_bars(plan: Plan) -> Iterator[Finding]:
+    """Say when a bar is no higher than what the profile itself puts in: few samples then decide it by chance."""
+    bar, given = plan.profile.slo.shard_configure_phase_p99_seconds, plan.profile.provider.configure.p99_seconds
+    if bar is not None and bar <= given:
+        message = f"the bar of {bar:g} s is no higher than the provider's own p99 of {given:g} s: chance decides it"
+        yield Finding(Severity.WARN, "gates", "shardConfigurePhaseP99Seconds", message)
+
+
 def _applicable(plan: Plan) -> Iterator[Finding]:
     for gate in plan.gates:
         if gate.not_applicable:
@@ -283,6 +291,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _reschedulable,
     _enough_samples,
     _applicable,
+    _input_bars,
     _over_seed,
     _fits_host,
 )

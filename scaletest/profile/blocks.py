@@ -34,6 +34,7 @@ class Block(BaseModel):
         frozen=True,
         alias_generator=to_camel,
         allow_inf_nan=False,
+        defer_build=True,
     )
 
 

@@ -20,6 +20,7 @@ Value: TypeAlias = "Scalar | dict[str, Value] | tuple[Value, ...]"
 
 MOST_CHARACTERS: Final = 2**20
 _DEEPEST: Final = 50
+_MOST_VALUES: Final = 20_000  # the largest shipped file has about 500; more only costs whoever reads it time
 # What YAML allows in a stream; checked first so that both of PyYAML's parsers see the same text.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
@@ -182,6 +183,7 @@ class _Builder:
         self.document = Document()
         self._stack: list[_Frame] = []
         self._documents = 0
+        self._values = 0
 
     def fault(self, mark: Mark, path: Path, message: str, hint: str = "") -> None:
         self.document.faults.append(Fault(mark, path, message, hint))
@@ -192,7 +194,10 @@ class _Builder:
 
     def take(self, event: yaml.Event) -> None:
         mark = _place(event.start_mark)
-        if isinstance(event, yaml.DocumentStartEvent):
+        self._values += isinstance(event, yaml.NodeEvent)
+        if self._values > _MOST_VALUES:
+            self.stop(mark, f"there are more than {_MOST_VALUES} keys and values", "split the file")
+        elif isinstance(event, yaml.DocumentStartEvent):
             self._start_document(mark)
         elif isinstance(event, yaml.AliasEvent):
             self._refuse_alias(event, mark)

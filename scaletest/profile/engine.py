@@ -9,12 +9,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scaletest.profile.blocks import Block, Metadata, Name, PositiveNumber
-from scaletest.profile.spellings import LABEL_NAME, METRIC_NAME, RELATIVE_PATH
+from scaletest.profile.spellings import LABEL_NAME, METRIC_NAME, RELATIVE_PATH, URL_PATH
 
 __all__ = ["Chart", "Command", "EngineManifest", "InProcess", "Metric", "Ready", "Roles", "Start"]
 
 _MetricName = Annotated[str, Field(pattern=METRIC_NAME)]
 _RelativePath = Annotated[str, Field(pattern=RELATIVE_PATH, max_length=255)]
+_UrlPath = Annotated[str, Field(pattern=URL_PATH, max_length=255)]
 _LabelName = Annotated[str, Field(pattern=LABEL_NAME)]
 
 
@@ -105,7 +106,7 @@ class Start(Block):
 class Ready(Block):
     """How to know that the engine is up."""
 
-    path: str = "/readyz"
+    path: _UrlPath = "/readyz"
     """Path that answers 200 when the engine is ready."""
     within_seconds: PositiveNumber = 60
     """How long that may take."""
@@ -124,7 +125,7 @@ class EngineManifest(Block):
     """How it is started."""
     apply: tuple[_RelativePath, ...] = ()
     """Files with objects to apply first, relative to the manifest."""
-    ready: Ready = Ready()
+    ready: Ready = Field(default_factory=Ready)
     """How to know that it is up."""
     seeding: tuple[Literal["configured", "idle", "speculative", "spot", "attribution"], ...] = ()
     """Which parts of a seeded inventory it can take over."""

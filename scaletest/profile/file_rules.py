@@ -120,9 +120,11 @@ def _archetypes(catalog: Catalog) -> Iterator[tuple[str, Archetype]]:
 
 
 def _repeated(entries: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    seen: set[str] = set()
     for place, entry in enumerate(entries):
-        if entry in entries[:place]:
+        if entry in seen:
             yield place, entry
+        seen.add(entry)
 
 
 def _engine_starts_one_way(engine: EngineManifest) -> Iterator[Finding]:

@@ -62,7 +62,19 @@ def _described(
         definition.pop("title", None)
         for key, field in fields_by_key(block).items():
             definition["properties"][key]["description"] = _field_summary(block, field)
+    _close(generated)
     yield from generated.items()
+
+
+def _close(shape: Any) -> None:
+    """Refuse keys that match no pattern of a mapping; pydantic writes the patterns and leaves the rest open."""
+    if isinstance(shape, dict):
+        if "patternProperties" in shape:
+            shape["additionalProperties"] = False
+        shape = list(shape.values())
+    if isinstance(shape, list):
+        for each in shape:
+            _close(each)
 
 
 def _summary(block: type[Block]) -> str:

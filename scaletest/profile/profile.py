@@ -98,25 +98,25 @@ class Profile(Block):
     """The profile is to be planned and looked at; `scaletest run` refuses it."""
     scale: Scale
     """How big the test is."""
-    catalog: CatalogChoice = CatalogChoice()
+    catalog: CatalogChoice = Field(default_factory=CatalogChoice)
     """Which workloads exist."""
-    seed: Seed = Seed()
+    seed: Seed = Field(default_factory=Seed)
     """The inventory at install time."""
-    steady: Steady = Steady()
+    steady: Steady = Field(default_factory=Steady)
     """What must hold before the soak starts."""
-    load: Load = Load()
+    load: Load = Field(default_factory=Load)
     """What the demand is made of."""
-    load_profile: LoadProfile = LoadProfile()
+    load_profile: LoadProfile = Field(default_factory=LoadProfile)
     """How demand moves."""
-    slo: Slo = Slo()
+    slo: Slo = Field(default_factory=Slo)
     """What passes."""
-    provider: Provider = Provider()
+    provider: Provider = Field(default_factory=Provider)
     """How the cloud behaves."""
-    world: World = World()
+    world: World = Field(default_factory=World)
     """What clusters do to the engine."""
-    shard: Shard = Shard()
+    shard: Shard = Field(default_factory=Shard)
     """Random machine failures."""
-    topology: Topology = Topology()
+    topology: Topology = Field(default_factory=Topology)
     """Shards and coordinators."""
     runner_actions: tuple[RunnerAction, ...] = ()
     """What the runner does to the engine during the soak."""

@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
-
 from scaletest.profile.catalog import Catalog
 from scaletest.profile.document import Document, Mark, parse_document
 from scaletest.profile.engine import EngineManifest
 from scaletest.profile.file_rules import CATALOG_RULES, ENGINE_RULES, SUBSTRATE_RULES
 from scaletest.profile.findings import Finding, Rule
 from scaletest.profile.keys import closest, fields_by_key
+from scaletest.profile.mismatch import tried
 from scaletest.profile.problems import Path, Problem, ProfileError, Severity, path_text, shown
 from scaletest.profile.profile import Profile
 from scaletest.profile.repair import repaired
@@ -100,8 +98,8 @@ def _read(model: type[FileT], rules: tuple[Rule[FileT], ...], document: Document
     stopper = _not_this_kind(model, document, file)
     if stopper:
         raise ProfileError([*problems, stopper])
-    value, details = _validated(model, document)
-    errors = shape_errors(model, document, details)
+    value, mismatches = tried(model, document.value)
+    errors = shape_errors(model, document, mismatches)
     problems += [_problem(file, error.mark, error.path, error.message, error.hint) for error in errors]
     faulty = _faulty(document, errors)
     findings = list(_findings(model, rules, document, faulty=faulty, file=file))
@@ -124,13 +122,6 @@ def _not_this_kind(model: type[AnyFile], document: Document, file: str) -> Probl
         message = f"this file is of kind {kind}, and one of kind {wanted} is wanted here"
         return _problem(file, _value_mark(document, ("kind",)), ("kind",), message, f"name a {wanted} file")
     return None
-
-
-def _validated(model: type[FileT], document: Document) -> tuple[FileT | None, list[ErrorDetails]]:
-    try:
-        return model.model_validate(document.value), []
-    except ValidationError as error:
-        return None, error.errors(include_url=False)
 
 
 def _faulty(document: Document, errors: Iterable[ShapeError]) -> set[Path]:

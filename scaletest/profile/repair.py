@@ -7,11 +7,9 @@ stand-in. Nobody ever sees the repaired value: whatever a rule says about a faul
 import re
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
-
 from scaletest.profile.blocks import Block
 from scaletest.profile.document import Value
+from scaletest.profile.mismatch import Mismatch, tried
 from scaletest.profile.problems import Path
 
 __all__ = ["Repaired", "repaired"]
@@ -23,6 +21,7 @@ _Sparse: TypeAlias = "dict[str | int, _Sparse] | tuple[()] | str | int | float |
 
 _STAND_INS: Final[tuple[Value, ...]] = ("x", 1, True, {})
 _MOST_ROUNDS: Final = 60
+_MOST_FAULTS: Final = 200
 
 
 class Repaired(Generic[BlockT]):
@@ -38,33 +37,34 @@ class Repaired(Generic[BlockT]):
 
 
 def repaired(model: type[BlockT], value: Value, faulty: set[Path]) -> Repaired[BlockT] | None:
-    """Return the value without its faulty parts, or None when too little of it is left."""
+    """Return the value without its faulty parts, or None when too little of it is left to be worth it."""
+    if len(faulty) > _MOST_FAULTS:
+        return None
     sparse = _sparse(value)
-    tried: dict[Path, int] = {}
+    attempts: dict[Path, int] = {}
     for path in sorted(faulty, key=str):
         _remove(sparse, path)
     for _ in range(_MOST_ROUNDS):
-        try:
-            return Repaired(model.model_validate(_dense(sparse)), sparse)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-        if not _mend(sparse, first, tried):
+        whole, mismatches = tried(model, _dense(sparse))
+        if whole is not None:
+            return Repaired(whole, sparse)
+        if not _mend(sparse, mismatches[0], attempts):
             return None
     return None
 
 
-def _mend(sparse: _Sparse, error: ErrorDetails, tried: dict[Path, int]) -> bool:
+def _mend(sparse: _Sparse, error: Mismatch, attempts: dict[Path, int]) -> bool:
     """Take one step against one error; False when there is none left to take."""
-    path = _original(sparse, error["loc"])
+    path = _original(sparse, error.path)
     entry = max((place for place, step in enumerate(path[:-1]) if isinstance(step, int)), default=None)
     if entry is not None:
         return _remove(sparse, path[: entry + 1])
-    if error["type"] == "literal_error":
-        return _put(sparse, path, re.findall(r"'([^']*)'", error["ctx"]["expected"])[0])
-    if error["type"] != "missing" and path not in tried:
+    if error.type == "literal_error":
+        return _put(sparse, path, re.findall(r"'([^']*)'", error.context["expected"])[0])
+    if error.type != "missing" and path not in attempts:
         return _remove(sparse, path)
-    tried[path] = tried.get(path, -1) + 1
-    return tried[path] < len(_STAND_INS) and _put(sparse, path, _STAND_INS[tried[path]])
+    attempts[path] = attempts.get(path, -1) + 1
+    return attempts[path] < len(_STAND_INS) and _put(sparse, path, _STAND_INS[attempts[path]])
 
 
 def _sparse(value: Value) -> _Sparse:

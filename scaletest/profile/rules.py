@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from scaletest.model.instants import seconds_text
+from scaletest.model.instants import microseconds, seconds_text
 from scaletest.model.money import PINNED, PenaltyBucket
 from scaletest.profile.blocks import Latency
 from scaletest.profile.findings import Finding, Rule, missing_switch
@@ -142,10 +142,22 @@ def _events(profile: Profile) -> Iterator[tuple[str, float]]:
 def _events_happen(profile: Profile) -> Iterator[Finding]:
     soak = profile.soak_us
     for path, at_seconds in _events(profile):
-        if at_seconds * 10**6 >= soak:
+        if microseconds(at_seconds) >= soak:
             message = f"{at_seconds:g} is not before the soak's end at {seconds_text(soak)} s, so it never happens"
             reads = f"{path} loadProfile.soakSeconds loadProfile.durationSeconds"
             yield Finding.error(reads, message, "move it forward, or soak longer")
+
+
+def _empty_rollups_have_a_cluster(profile: Profile) -> Iterator[Finding]:
+    scale = profile.scale
+    per_cluster = scale.pods_per_cluster or profile.load_profile.target or 1
+    clusters = -(-scale.machines * scale.density // per_cluster)
+    for place, rollup in enumerate(profile.world.empty_rollups):
+        if rollup.cluster >= clusters:
+            path = f"world.emptyRollups.{place}.cluster"
+            message = f"there is no cluster {rollup.cluster}: the last of {clusters} is {clusters - 1}"
+            reads = f"{path} scale.machines scale.density scale.podsPerCluster loadProfile.target"
+            yield Finding.error(reads, message, "clusters count from 0")
 
 
 def _changes_are_in_order(profile: Profile) -> Iterator[Finding]:
@@ -269,6 +281,7 @@ PROFILE_RULES: Final[tuple[Rule[Profile], ...]] = (
     _backoff_rises,
     _rollups_stay_in_order,
     _events_happen,
+    _empty_rollups_have_a_cluster,
     _changes_are_in_order,
     _one_kind_of_change,
     _shortfall_bars_have_their_switch,

@@ -11,6 +11,7 @@ __all__ = [
     "RELATIVE_PATH",
     "RESOURCE_NAME",
     "SPELLINGS",
+    "URL_PATH",
 ]
 
 # Names become folder and object names, so separators, dots and a leading dash are refused, not cleaned up.
@@ -26,6 +27,7 @@ METRIC_NAME: Final = r"^[a-zA-Z_:][a-zA-Z0-9_:]*$"
 LABEL_NAME: Final = r"^[a-zA-Z_][a-zA-Z0-9_]*$"
 # Each part starts with something else than a dot, so neither `..` nor a leading or double slash gets through.
 RELATIVE_PATH: Final = r"^[a-zA-Z0-9_-][a-zA-Z0-9._-]*(/[a-zA-Z0-9_-][a-zA-Z0-9._-]*)*$"
+URL_PATH: Final = r"^/[!-~]*$"
 
 SPELLINGS: Final = {
     NAME: "a name of lower-case letters, digits and inner dashes, 63 at most",
@@ -35,4 +37,5 @@ SPELLINGS: Final = {
     METRIC_NAME: "a Prometheus metric name: letters, digits, underscores and colons",
     LABEL_NAME: "a Prometheus label name: letters, digits and underscores",
     RELATIVE_PATH: "a relative path inside the folder of this file, without dot-dot",
+    URL_PATH: "a path of a URL, which starts with a slash and has no spaces",
 }

@@ -63,9 +63,9 @@ class Substrate(Block):
     """Who this substrate is."""
     world: Literal["sim", "kwok", "k8s"]
     """Which world: simulated on virtual time, kwok clusters as host processes, or an existing Kubernetes."""
-    host: Host = Host()
+    host: Host = Field(default_factory=Host)
     """Size of the machine."""
-    cluster: ClusterLimits = ClusterLimits()
+    cluster: ClusterLimits = Field(default_factory=ClusterLimits)
     """What one cluster bears."""
     footprint: Footprint
     """Cost of a run."""

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scaletest.profile.blocks import Block, Count, Latency, PositiveCount, PositiveNumber, Seconds
+from scaletest.profile.spellings import LABEL_VALUE
 
 __all__ = [
     "EmptyRollup",
@@ -18,6 +19,7 @@ __all__ = [
     "World",
 ]
 
+_LabelValue = Annotated[str, Field(pattern=LABEL_VALUE)]
 _Chance = Annotated[float, Field(ge=0, lt=1)]
 _SignedSeconds = Annotated[float, Field(ge=-600, le=600)]
 
@@ -42,9 +44,9 @@ class StockOut(Block):
     """When it begins, in seconds after soak start."""
     duration_seconds: PositiveNumber
     """How long it lasts."""
-    instance_types: tuple[str, ...] = ()
+    instance_types: tuple[_LabelValue, ...] = ()
     """Only these instance types; all when empty."""
-    zones: tuple[str, ...] = ()
+    zones: tuple[_LabelValue, ...] = ()
     """Only these zones; all when empty."""
 
 
@@ -65,19 +67,19 @@ class Provider(Block):
     """The cloud: latencies are inputs of the test, drawn per machine and operation by the random seed."""
 
     # Configure's 9.8 s is the field figure of ADR-0051; the others are our study's and provisional.
-    create: Latency = Latency(p50Seconds=1.6, p99Seconds=4.0)
+    create: Latency = Field(default_factory=lambda: Latency(p50Seconds=1.6, p99Seconds=4.0))
     """Speculative to Idle."""
-    configure: Latency = Latency(p50Seconds=3.0, p99Seconds=9.8)
+    configure: Latency = Field(default_factory=lambda: Latency(p50Seconds=3.0, p99Seconds=9.8))
     """Idle to Configured."""
-    drain: Latency = Latency(p50Seconds=2.0, p99Seconds=5.0)
+    drain: Latency = Field(default_factory=lambda: Latency(p50Seconds=2.0, p99Seconds=5.0))
     """Configured to Idle, after the machine's Pods are gone."""
-    delete: Latency = Latency(p50Seconds=1.0, p99Seconds=3.0)
+    delete: Latency = Field(default_factory=lambda: Latency(p50Seconds=1.0, p99Seconds=3.0))
     """Idle to Speculative."""
     losses: tuple[Loss, ...] = ()
     """Planned losses; random ones follow shard.failureRatePerSec."""
     stock_outs: tuple[StockOut, ...] = ()
     """Times in which Create is refused."""
-    errors: ProviderErrors = ProviderErrors()
+    errors: ProviderErrors = Field(default_factory=ProviderErrors)
     """Random failures of calls."""
 
 
@@ -128,13 +130,13 @@ class World(Block):
     """Each roll-up is early or late by up to this."""
     row_order: Literal["sorted", "rotated", "shuffled"] = "shuffled"
     """Order of equal rows inside a roll-up; a hash-map walk shuffles."""
-    replacement_lag: SignedLatency = SignedLatency(p50Seconds=0.7, p99Seconds=1.5)
+    replacement_lag: SignedLatency = Field(default_factory=lambda: SignedLatency(p50Seconds=0.7, p99Seconds=1.5))
     """From a Pod's deletion to its replacement's appearance."""
-    watch_delay: Latency = Latency(p50Seconds=0.02, p99Seconds=0.1)
+    watch_delay: Latency = Field(default_factory=lambda: Latency(p50Seconds=0.02, p99Seconds=0.1))
     """From a change to the event that tells of it."""
-    scheduler: Scheduler = Scheduler()
+    scheduler: Scheduler = Field(default_factory=Scheduler)
     """The scheduler model."""
-    cycle: ModelledCycle = ModelledCycle()
+    cycle: ModelledCycle = Field(default_factory=ModelledCycle)
     """Virtual duration of a cycle."""
     late_first_rollup_seconds: Seconds = 0.0
     """How much later than demand-ready the first roll-up is sent."""

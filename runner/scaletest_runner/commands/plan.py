@@ -4,11 +4,16 @@ from typing import Annotated
 
 import typer
 
+from scaletest_runner.completion import complete_profile
+
 __all__ = ["plan"]
 
 
 def plan(
-    profile: Annotated[str, typer.Argument(help="A profile file, or the name of a shipped profile.")],
+    profile: Annotated[
+        str,
+        typer.Argument(help="A profile file, or the name of a shipped profile.", autocompletion=complete_profile),
+    ],
     *,
     substrate: Annotated[str, typer.Option(help="Where it would run: sim, kwok, or a substrate file.")] = "sim",
     engine: Annotated[str | None, typer.Option(help="Engine under test: a name or a manifest file.")] = None,

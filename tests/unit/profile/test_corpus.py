@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from scaletest.profile import Problem, ProfileError, Severity, read_any
 from scaletest.profile.document import parse_document
 from scaletest.profile.file_rules import CATALOG_RULES, ENGINE_RULES, SUBSTRATE_RULES
 from scaletest.profile.findings import Rule
+from scaletest.profile.mismatch import tried
 from scaletest.profile.reading import KINDS
 from scaletest.profile.repair import repaired
 from scaletest.profile.rules import PROFILE_RULES
@@ -84,8 +84,5 @@ def test_every_kind_of_shape_error_has_words_and_a_case() -> None:
     for path in _FILES:
         value = parse_document(path.read_text(encoding="utf-8")).value
         for model in KINDS.values():
-            try:
-                model.model_validate(value)
-            except ValidationError as error:
-                seen |= {each["type"] for each in error.errors()}
+            seen |= {mismatch.type for mismatch in tried(model, value)[1]}
     assert seen == {*_WORDS, "missing", "extra_forbidden"}

@@ -132,3 +132,20 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_bytes(b"#" * (2**20 + 1))
     with pytest.raises(ProfileError, match="larger than 1048576 bytes"):
         file_text(tmp_path / "a.yaml")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "more",
+    [
+        "".join(f"unknown{number}: 1\n" for number in range(9000)),
+        "loadProfile: {bursts: [" + "{atSeconds: 1}, " * 6000 + "]}\n",
+        "loadProfile: {demandSteps: [" + "{atSeconds: 9000, targetMultiplier: 1}, " * 3500 + "]}\nengine: 5\n",
+        "runnerActions: [" + "x, " * 19000 + "]\n",
+        "engine: " + "9" * 2**19 + "\n",
+        "a: 1\n" * 20000,
+    ],
+    ids=["unknown-keys", "missing-keys", "contradictions", "wrong-types", "one-long-value", "equal-keys"],
+)
+def test_a_hostile_file_is_refused_in_reasonable_time(more: str) -> None:
+    assert _messages(_PROFILE + more)

@@ -47,6 +47,13 @@ def test_starts_with_an_editor_hint_to_its_schema(path: Path) -> None:
     assert Path(os.path.normpath(path.parent / hint[1])) == _PROFILES / "schema" / SCHEMA_FILES[kind]
 
 
+@pytest.mark.parametrize("path", _FILES, ids=_name)
+def test_written_out_and_read_again_is_the_same(path: Path) -> None:
+    value = read_any(file_text(path), path.name).value
+    written = yaml.safe_dump(value.model_dump(mode="json", by_alias=True, exclude_unset=True))
+    assert read_any(written, path.name).value == value
+
+
 @pytest.mark.parametrize("path", [*_FILES, *_CORPUS], ids=_name)
 def test_is_valid_by_its_schema(path: Path) -> None:
     value = yaml.safe_load(file_text(path))
@@ -71,6 +78,12 @@ def test_the_schema_is_a_schema_and_describes_every_key(kind: str) -> None:
     blocks = [document, *document.get("$defs", {}).values()]
     assert not [key for block in blocks for key, value in block["properties"].items() if not value.get("description")]
     assert all(block["additionalProperties"] is False for block in blocks)
+
+
+def test_the_schema_refuses_what_the_door_refuses_in_a_mapping() -> None:
+    value = yaml.safe_load(file_text(_PROFILES / "catalogs" / "cost-routing.yaml"))
+    value["archetypes"][0]["resources"]["cppu"] = 1
+    assert not Draft202012Validator(_schema("Catalog")).is_valid(value)
 
 
 def test_the_command_writes_what_is_shipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
