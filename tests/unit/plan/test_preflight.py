@@ -103,6 +103,11 @@ def _without(role: str) -> Plan:
     return plan_of(engine=engine.model_copy(update={"roles": roles}))
 
 
+def _configure_bar(bar: float) -> Plan:
+    provider = {"configure": {"p50Seconds": 3, "p99Seconds": 9.8}}
+    return plan_of(profile_of(slo={"shardConfigurePhaseP99Seconds": bar}, provider=provider))
+
+
 def _floors(*, gang: bool) -> Plan:
     keys: Block = {"sameRack": True, "groupSizeRange": [5, 20]} if gang else {}
     return plan_of(catalog=catalog_of(archetype(podsPerNode=1, **keys)))
@@ -216,6 +221,13 @@ _FOUND: dict[str, tuple[Callable[[], Plan], str]] = {
         lambda: _without("shortfall"),
         "warn gates noShortfall: not applicable: the engine reference has no shortfall",
     ),
+    "bar at the provider's own p99": (
+        lambda: _configure_bar(9.8),
+        (
+            "warn gates shardConfigurePhaseP99Seconds: the bar of 9.8 s is no higher than the provider's own p99 of "
+            "9.8 s: chance decides it"
+        ),
+    ),
     "over-seed": (
         lambda: _floors(gang=True),
         (
@@ -252,6 +264,7 @@ _PASSED: dict[str, tuple[Callable[[], Plan], str]] = {
     "all bound": (lambda: _pre_bound(1.0), "pre-bind"),
     "samples": (lambda: _sampled(1.0, rollupIntervalSeconds=1, rollupJitterSeconds=0), "samples"),
     "every role": (plan_of, "gates"),
+    "bar above the provider's own p99": (lambda: _configure_bar(9.9), "gates"),
     "no floors": (lambda: _floors(gang=False), "inventory"),
     "memory": (lambda: _host(24), "footprint"),
     "one gang in a rack": (lambda: _floors(gang=True), "gangs"),
@@ -330,6 +343,7 @@ def test_dev_50_passes_on_both_substrates_and_says_what_is_thin() -> None:
         assert {f.subject for f in findings if f.severity is Severity.WARN} == {
             "shardCycleDurationP99Seconds",
             "operatorRollupP99Seconds",
+            "shardConfigurePhaseP99Seconds",
         }
 
 
