@@ -41,7 +41,7 @@ _spreads = st.fixed_dictionaries(
 
 
 @st.composite
-def _archetypes(draw: st.DrawFn, name: str, *, bursts: bool) -> dict[str, object]:
+def _archetypes(draw: st.DrawFn, name: str, *, bursts: bool, hard: bool) -> dict[str, object]:
     sizes = draw(st.lists(_requests, min_size=1, max_size=2))
     keys: dict[str, object] = {
         "name": name,
@@ -57,9 +57,9 @@ def _archetypes(draw: st.DrawFn, name: str, *, bursts: bool) -> dict[str, object
         "labelAxes": draw(st.sampled_from([[], [], [{"key": "team", "count": 2}]])),
         "burstOnly": bursts and draw(st.booleans()),
     }
-    kind = draw(st.sampled_from(["plain", "spread", "rack", "zone"]))
+    kind = "spread" if hard else draw(st.sampled_from(["plain", "spread", "rack", "zone"]))
     if kind == "spread":
-        keys["spreadConstraint"] = draw(_spreads)
+        keys["spreadConstraint"] = draw(_spreads) | ({"whenUnsatisfiable": "DoNotSchedule"} if hard else {})
         keys["spreadConstraintProb"] = draw(st.sampled_from([0.5, 1.0]))
     elif kind != "plain":
         smallest = draw(st.integers(1, 4))
@@ -69,8 +69,9 @@ def _archetypes(draw: st.DrawFn, name: str, *, bursts: bool) -> dict[str, object
 
 
 @st.composite
-def _plans(draw: st.DrawFn, *, draws: tuple[str, ...] = ("quota", "free")) -> Plan:
-    kinds = [draw(_archetypes(name, bursts=name != "w")) for name in ("w", "x", "y", "z")[: draw(st.integers(1, 4))]]
+def _plans(draw: st.DrawFn, *, hard_spreads: bool = False) -> Plan:
+    names = ("w", "x", "y", "z")[: draw(st.integers(1, 4))]
+    kinds = [draw(_archetypes(name, bursts=name != "w", hard=hard_spreads)) for name in names]
     machines, density = draw(st.integers(1, 5)), draw(st.integers(1, 12))
     profile = profile_of(
         scale={
@@ -83,7 +84,7 @@ def _plans(draw: st.DrawFn, *, draws: tuple[str, ...] = ("quota", "free")) -> Pl
             "speculativeMultiplier": draw(st.integers(0, 2)),
             "preBindFraction": draw(st.sampled_from([0, 0.25, 0.5, 1.0, 1.0])),
         },
-        load={"demandDraw": draw(st.sampled_from(draws))},
+        load={"demandDraw": "quota" if hard_spreads else draw(st.sampled_from(["quota", "free"]))},
         loadProfile={
             "soakSeconds": draw(st.sampled_from([30, 61.5])),
             "churnPerMinute": draw(st.sampled_from([0, 0.3, 2.0])),
@@ -145,7 +146,7 @@ def test_a_gang_is_bound_whole_in_one_domain_or_not_at_all(plan: Plan) -> None:
         assert all(bound[w.name] in {0, w.replicas} for w in cluster.workloads if w.name in bound)
 
 
-@given(_plans(draws=("quota",)))
+@given(_plans(hard_spreads=True))
 def test_hard_spreads_keep_their_skew_over_every_domain_the_scheduler_sees(plan: Plan) -> None:
     for cluster in _clusters(plan):
         machines = list(cluster.machines())
