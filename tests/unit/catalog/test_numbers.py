@@ -52,11 +52,6 @@ def test_a_stateful_workload_that_is_no_gang_is_capped_at_25_replicas() -> None:
     assert expected_replicas(kind) == Fraction(1005, 100)
 
 
-def test_weight_zero_counts_as_one() -> None:
-    kinds = archetypes_of(catalog_of(archetype(name="x", weight=0), archetype(name="y", weight=1)))
-    assert Sizing(kinds, density=10).pod_shares == (Fraction(1, 2), Fraction(1, 2))
-
-
 def test_gang_floors_are_one_largest_gang_in_every_zone_and_none_for_bursts() -> None:
     floors = dict(zip((a.name for a in _REALISTIC.archetypes), _REALISTIC.gang_floors, strict=True))
     assert {name: floor for name, floor in floors.items() if floor} == {

@@ -130,7 +130,7 @@ def test_empty_machines_are_the_tail_of_the_keep_order() -> None:
     # 20 Pods need two of the machines built for ten; the surplus is the last one.
     profile = profile_of(scale={"machines": 2, "podsPerCluster": 20})
     big = archetype(name="web", zones=["a"])
-    gang = archetype(name="gang", zones=["a"], weight=0, instanceTypes=["g"], sameRack=True, groupSizeRange=[3, 3])
+    gang = archetype(name="gang", zones=["a"], instanceTypes=["g"], sameRack=True, groupSizeRange=[3, 3])
     cluster = plan_of(profile, catalog_of(big, gang)).cluster(0)
     for kind in range(2):
         used = [

@@ -63,7 +63,7 @@ def _gang(largest: int, *, speculative: int = 0, **slo: object) -> Plan:
         "preBindFraction": 0,
     }
     web = archetype(podsPerNode=1)
-    gang = archetype(name="gang", weight=0, sameRack=True, podsPerNode=1, burstOnly=True, groupSizeRange=[2, largest])
+    gang = archetype(name="gang", sameRack=True, podsPerNode=1, burstOnly=True, groupSizeRange=[2, largest])
     load = {"bursts": _burst(archetype="gang", extraTarget=largest + 1)}
     return plan_of(profile_of(seed=seed, loadProfile=load, slo=slo), catalog_of(web, gang))
 
