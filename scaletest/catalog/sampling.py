@@ -61,7 +61,7 @@ class WorkloadDraws:
 
     @cached_property
     def _weights(self) -> list[int]:
-        return [0 if a.burst_only else a.weight or 1 for a in self.archetypes]
+        return [0 if a.burst_only else a.weight for a in self.archetypes]
 
 
 # Draws set aside per workload; positions 0 and 1 choose archetype and size, the rest follow in _workload.

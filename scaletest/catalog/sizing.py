@@ -48,7 +48,7 @@ class Sizing:
     @cached_property
     def pod_shares(self) -> tuple[Fraction, ...]:
         """Return each archetype's share of the Pods; archetypes that only burst have none."""
-        weights = [Fraction(0) if a.burst_only else _weight(a) * expected_replicas(a) for a in self.archetypes]
+        weights = [Fraction(0) if a.burst_only else a.weight * expected_replicas(a) for a in self.archetypes]
         total = sum(weights) or 1
         return tuple(weight / total for weight in weights)
 
@@ -96,7 +96,3 @@ def expected_replicas(archetype: Archetype) -> Fraction:
 
 def _mean_capped(low: int, high: int, cap: int) -> Fraction:
     return Fraction(sum(min(value, cap) for value in range(low, high + 1)), high - low + 1)
-
-
-def _weight(archetype: Archetype) -> int:
-    return archetype.weight or 1

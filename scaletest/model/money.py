@@ -30,7 +30,7 @@ class PenaltyBucket:
     def label(self) -> str:
         """Return the bound in dollars as metric labels write it: `0`, `0.5`, `8`, `pinned`."""
         bound_uusd = self.bound_uusd
-        return "pinned" if bound_uusd is None else f"{bound_uusd / MICRO_USD:g}"
+        return "pinned" if bound_uusd is None else f"{bound_uusd / MICRO_USD:.7g}"
 
 
 def micro_usd(dollars: float) -> int:

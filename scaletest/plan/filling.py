@@ -190,11 +190,18 @@ class Filling:
         for key in sorted({(w.size, w.axes) for w in workloads}):
             size, axes = key
             ordered = sorted(
-                (room for room in rooms if room.seat.archetype != own or room.seat.axes == axes),
+                (room for room in rooms if self._carries(room, own, axes)),
                 key=lambda room: (room.position not in kept, room.seat.size != size or room.seat.archetype != own),
             )
             queues[key] = _Queue(ordered, self._requests[own][size])
         return queues
+
+    def _carries(self, room: Room, archetype: int, axes: tuple[int, ...]) -> bool:
+        """Say whether a machine has the label values that a Pod pins itself to; machines of others may lack the key."""
+        labels = zip(self.archetypes[room.seat.archetype].axes, room.seat.axes, strict=True)
+        carried = {axis.key: axis.value(number) for axis, number in labels}
+        wanted = zip(self.archetypes[archetype].axes, axes, strict=True)
+        return all(carried.get(axis.key) == axis.value(number) for axis, number in wanted)
 
     def _kept(self, workloads: Sequence[Workload], rooms: Sequence[Room], share: int) -> frozenset[int]:
         """Return the machines that cover the demand when taken in keep order; the engine will claim just these."""
@@ -235,7 +242,7 @@ def _place_balanced(
     """Place one workload Pod by Pod; stop at the first Pod that the emptiest domains cannot take."""
     placed: dict[int, int] = {}
     for _ in range(workload.replicas):
-        level = min(counts.values())
+        level = min(counts.values(), default=0)  # no domain: no machine of the cluster is acceptable
         for value in sorted(counts, key=lambda v: (counts[v], v)):
             runs = queues[value][workload.size, workload.axes].place(1) if counts[value] < level + max_skew else []
             if runs:

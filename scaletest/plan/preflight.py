@@ -43,6 +43,14 @@ def _known_archetypes(plan: Plan) -> Iterator[Finding]:
             yield _refuse("names", f"burst of {burst.archetype}", f"the catalog has no such archetype; {hint}")
 
 
+def _bursts_happen(plan: Plan) -> Iterator[Finding]:
+    for burst in plan.bursts:
+        if not burst.clusters:
+            name = plan.archetypes[burst.archetype].name
+            message = "its selectivity draws no cluster with this seed, so it would never happen; raise selectivity"
+            yield _refuse("names", f"burst of {name}", message)
+
+
 def _known_topology(plan: Plan) -> Iterator[Finding]:
     for kind in plan.archetypes:
         if kind.spread and kind.spread.topology_key not in {ZONE_KEY, RACK_KEY}:
@@ -277,7 +285,7 @@ def _refuse(check: str, subject: str, message: str) -> Finding:
 
 Check = Callable[[Plan], Iterator[Finding]]
 
-_FIRST: Final[tuple[Check, ...]] = (_countable, _known_archetypes, _known_topology)
+_FIRST: Final[tuple[Check, ...]] = (_countable, _known_archetypes, _known_topology, _bursts_happen)
 _CHECKS: Final[tuple[Check, ...]] = (
     _engine_can,
     _substrate_bears,

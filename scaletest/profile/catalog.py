@@ -51,7 +51,7 @@ class Archetype(Block):
 
     name: Name
     """Name, unique in the catalog."""
-    weight: Count = 1
+    weight: PositiveCount = 1
     """Relative frequency of workload objects (not of Pods or machines)."""
     controller: Literal["Deployment", "StatefulSet"] = "Deployment"
     """Which controller owns the Pods; a StatefulSet that is not a gang has at most 25 replicas."""

@@ -109,9 +109,9 @@ def _instance_types_are_described(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _something_is_drawn(catalog: Catalog) -> Iterator[Finding]:
-    if not any(archetype.weight for archetype in catalog.archetypes if not archetype.burst_only):
-        message = "no archetype has a weight and steady demand, so nothing can be drawn"
-        yield Finding.error("archetypes", message, "give one that is not burstOnly a weight")
+    if all(archetype.burst_only for archetype in catalog.archetypes):
+        message = "every archetype is burstOnly, so there is no steady demand to draw"
+        yield Finding.error("archetypes", message, "let one be steady")
 
 
 def _archetypes(catalog: Catalog) -> Iterator[tuple[str, Archetype]]:
