@@ -7,14 +7,17 @@ is written as its escape; each output then escapes what its own format would int
 import math
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
-from scaletest.gates.outcomes import Bracket, GateResult, Outcome
+from scaletest.evidence.reading import Defect, Effect
+from scaletest.gates.outcomes import Bracket, GateResult, Outcome, RunOutcome
 from scaletest.plan.gate_table import Unit
 
 __all__ = [
     "bar_text",
+    "defect_text",
     "figures",
     "finite_margin",
     "margin_text",
@@ -30,6 +33,7 @@ _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
 )
 _CONCERN: Final = (Outcome.FAIL, Outcome.UNMEASURED, Outcome.MARGINAL, Outcome.PASS, Outcome.NOT_APPLICABLE)
+_EFFECTS: Final = {Effect.FLATTER: "flatter", Effect.WORSEN: "worsen", Effect.BOTH: "flatter or worsen"}
 _BARE_UNITS: Final = frozenset({Unit.COUNT, Unit.RATIO, Unit.FACT})
 _READABLE: Final = 10**15
 """Whole numbers from here on are shown in powers of ten."""
@@ -37,7 +41,7 @@ _READABLE: Final = 10**15
 
 def visible(text: str) -> str:
     r"""Return the text with every hidden character spelled out, as in `\x1b`; newlines and tabs stay."""
-    return _HIDDEN.sub(_spelled, text.replace("\r\n", "\n"))
+    return _HIDDEN.sub(_spelled, text)
 
 
 def _spelled(match: re.Match[str]) -> str:
@@ -50,9 +54,14 @@ def worst_first(gates: Iterable[GateResult]) -> tuple[GateResult, ...]:
     return tuple(sorted(gates, key=lambda gate: _CONCERN.index(gate.outcome)))
 
 
-def outcome_text(outcome: Outcome) -> str:
+def outcome_text(outcome: Outcome | RunOutcome) -> str:
     """Return the outcome in words."""
     return outcome.replace("_", " ")
+
+
+def defect_text(defect: Defect) -> str:
+    """Return the defect with what it could have done to a number."""
+    return f"{defect.what} (could {_EFFECTS[defect.effect]} a number): {defect.message}"
 
 
 def bar_text(gate: GateResult) -> str:
@@ -79,10 +88,18 @@ def _bracket_text(value: Bracket, bar: float | str) -> str:
 def finite_margin(gate: GateResult) -> float | None:
     """Return the margin; None also when value and bar are so far apart that their ratio is no number."""
     try:
-        margin = gate.margin
+        margin = _floating(gate).margin
     except OverflowError:
         return None
     return margin if margin is not None and math.isfinite(margin) else None
+
+
+def _floating(gate: GateResult) -> GateResult:
+    """Return the gate with floats for numbers: whole numbers subtract exactly, and an equal gate would differ."""
+    if gate.value is None or isinstance(gate.threshold, str):
+        return gate
+    high = None if gate.value.high is None else float(gate.value.high)
+    return replace(gate, value=Bracket(float(gate.value.low), high), threshold=float(gate.threshold))
 
 
 def margin_text(gate: GateResult) -> str:
@@ -104,7 +121,7 @@ def figures(gate: GateResult) -> Iterator[tuple[str, str]]:
     yield "observed", "nothing" if gate.value is None else observed_text(gate)
     yield "bar", bar_text(gate)
     yield "margin", margin_text(gate)
-    yield "samples", samples_text(gate)
+    yield "n", samples_text(gate)
     yield "window", gate.window
     yield "source", gate.source
     yield "kind", gate.kind

@@ -48,6 +48,13 @@ def test_whole_numbers_are_spelled_in_one_way() -> None:
     assert verdict_text(whole) == verdict_text(floating)
 
 
+def test_the_margin_of_large_whole_numbers_does_not_depend_on_how_they_are_spelled() -> None:
+    floating = verdict(gate(value=Bracket(-83651.0, None), threshold=-6.163520763948641e16, comparison=">="))
+    whole = verdict(gate(value=Bracket(-83651, None), threshold=int(-6.163520763948641e16), comparison=">="))
+    assert whole == floating
+    assert verdict_text(whole) == verdict_text(floating)
+
+
 def test_minus_zero_is_zero() -> None:
     assert '"value": 0,' in verdict_text(verdict(gate(value=Bracket(-0.0, -0.0))))
 
