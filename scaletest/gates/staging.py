@@ -103,6 +103,8 @@ class Scene:
     drift: float = 0.0
     restarts: int = 0
     shards: int = 1
+    silent_shards: int = 0
+    """Shards whose series stand still."""
     steady: bool = True
     drill: bool = False
 
@@ -313,8 +315,11 @@ class _Stage:
             ("publish_seconds", scene.publish_s, scene.bootstraps),
         ):
             yield from self._histogram(name, seconds, self._ramp(number))
-        ticks = [float(at // _CYCLE_US + 1) if scene.shards else 0.0 for at in scrapes]
-        yield from self._histogram("cycle_seconds", scene.cycle_s, ticks)
+        ticks = [float(at // _CYCLE_US + 1) for at in scrapes]
+        still = [0.0 for _ in scrapes]
+        for shard in range(scene.shards + scene.silent_shards):
+            alive = ticks if shard < scene.shards else still
+            yield from self._histogram("cycle_seconds", scene.cycle_s, alive, {"shard": str(shard)})
         binds = sorted(row.bound_us for row in self.requests() if row.bound_us is not None)
         yield BINDS, {}, [float(bisect_right(binds, at)) for at in scrapes]
 
@@ -324,13 +329,14 @@ class _Stage:
         return [float(number * min(max(at - self.start, 0), span) // span) for at in self.scrapes()]
 
     def _histogram(
-        self, name: str, seconds: float, ramp: list[float]
+        self, name: str, seconds: float, ramp: list[float], labels: dict[str, str] | None = None
     ) -> Iterator[tuple[str, dict[str, str], list[float]]]:
+        labels = labels or {}
         for edge in _EDGES:
             text = "+Inf" if edge == inf else f"{edge:g}"
-            yield f"{name}_bucket", {"le": text}, [value if seconds <= edge else 0.0 for value in ramp]
-        yield f"{name}_count", {}, ramp
-        yield f"{name}_sum", {}, [value * seconds for value in ramp]
+            yield f"{name}_bucket", {**labels, "le": text}, [value if seconds <= edge else 0.0 for value in ramp]
+        yield f"{name}_count", labels, ramp
+        yield f"{name}_sum", labels, [value * seconds for value in ramp]
 
     def _inventory(self) -> Iterator[tuple[str, dict[str, str], list[float]]]:
         scene, scrapes = self.scene, self.scrapes()
