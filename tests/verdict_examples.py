@@ -187,46 +187,50 @@ def texts(max_size: int = 40) -> st.SearchStrategy[str]:
 
 
 _numbers = st.one_of(st.integers(-(10**18), 10**18), st.floats(allow_nan=False, allow_infinity=False))
-_exact = _numbers.map(lambda number: Bracket(number, number))
-_between = st.lists(_numbers, min_size=2, max_size=2).map(sorted).map(lambda edges: Bracket(edges[0], edges[1]))
-_brackets = st.one_of(_exact, _between, _numbers.map(lambda low: Bracket(low, None)))
-_pairs = st.tuples(texts(), texts())
 
 
-def _gates() -> st.SearchStrategy[GateResult]:
-    return st.builds(
-        GateResult,
-        name=texts(),
-        outcome=st.sampled_from(Outcome),
-        value=st.none() | _brackets,
-        threshold=st.one_of(_numbers, texts()),
-        comparison=st.sampled_from(["<=", ">="]),
-        unit=st.sampled_from(Unit),
-        samples=st.none() | st.integers(0, 10**12),
-        window=texts(),
-        source=texts(),
-        kind=st.sampled_from(Kind),
-        reason=texts(),
-        look_at=texts(),
-        details=st.lists(_pairs, max_size=2).map(tuple),
-    )
+@st.composite
+def _brackets(draw: st.DrawFn) -> Bracket | None:
+    low, high = sorted((draw(_numbers), draw(_numbers)))
+    return draw(st.sampled_from([None, Bracket(low, low), Bracket(low, high), Bracket(low, None)]))
 
 
-def verdicts() -> st.SearchStrategy[Verdict]:
-    """Return any verdict: the outputs do not trust the judge to be sensible."""
-    return st.builds(
-        Verdict,
-        profile=texts(),
-        world=texts(),
-        plan_digest=texts(),
-        outcome=st.sampled_from(RunOutcome),
-        reason=texts(),
-        strict=st.booleans(),
-        gates=st.lists(_gates(), max_size=4).map(tuple),
-        defects=st.lists(st.builds(Defect, texts(), st.sampled_from(Effect), texts()), max_size=2).map(tuple),
-        information=st.lists(st.builds(Information, texts(), texts()), max_size=2).map(tuple),
-        phases=st.lists(st.tuples(texts(), st.sampled_from(["ok", "failed", "interrupted"]), texts()), max_size=3).map(
-            tuple
-        ),
-        exploratory=st.booleans(),
+@st.composite
+def verdicts(draw: st.DrawFn) -> Verdict:
+    """Return any verdict: the outputs do not trust the judge to be sensible.
+
+    Texts come from a small pool of arbitrary ones: drawing each anew would cost more than all the outputs together.
+    """
+    pool = st.sampled_from(draw(st.lists(texts(), min_size=1, max_size=4)))
+    few = st.integers(0, 2)
+
+    def gate_of_any_kind() -> GateResult:
+        return GateResult(
+            name=draw(pool),
+            outcome=draw(st.sampled_from(Outcome)),
+            value=draw(_brackets()),
+            threshold=draw(_numbers) if draw(st.booleans()) else draw(pool),
+            comparison=draw(st.sampled_from(["<=", ">="])),
+            unit=draw(st.sampled_from(Unit)),
+            samples=draw(st.none() | st.integers(0, 10**12)),
+            window=draw(pool),
+            source=draw(pool),
+            kind=draw(st.sampled_from(Kind)),
+            reason=draw(pool),
+            look_at=draw(pool),
+            details=((draw(pool), draw(pool)),) * draw(few),
+        )
+
+    return Verdict(
+        profile=draw(pool),
+        world=draw(pool),
+        plan_digest=draw(pool),
+        outcome=draw(st.sampled_from(RunOutcome)),
+        reason=draw(pool),
+        strict=draw(st.booleans()),
+        gates=tuple(gate_of_any_kind() for _ in range(draw(few))),
+        defects=(Defect(draw(pool), draw(st.sampled_from(Effect)), draw(pool)),) * draw(few),
+        information=(Information(draw(pool), draw(pool)),) * draw(few),
+        phases=((draw(pool), draw(st.sampled_from(["ok", "failed", "interrupted"])), draw(pool)),) * draw(few),
+        exploratory=draw(st.booleans()),
     )
