@@ -8,6 +8,8 @@ __all__ = ["RECORD_VERSION", "Component", "Marks", "Phase", "RecordError", "RunR
 
 RECORD_VERSION: Final = 1
 
+_TEXTS: Final = ("profile", "world", "plan_digest")
+_TABLES: Final = ("hashes", "versions", "host")
 _WHOLE: Final = ("epoch_ms", "scrape_interval_us", "random_seed", "clock_step_us", "driver_lag_p99_us")
 
 
@@ -95,7 +97,12 @@ class RunRecord:
 def _record(values: dict[str, Any]) -> RunRecord:
     whole = (*(values[name] for name in _WHOLE), *(v for v in values["marks"].values() if v is not None))
     whole += tuple(part["died_us"] for part in values["components"] if part["died_us"] is not None)
-    texts = (*values["targets"], *values["hashes"], *values["hashes"].values())
+    whole += tuple(phase["start_us"] for phase in values["phases"])
+    whole += tuple(phase["end_us"] for phase in values["phases"] if phase["end_us"] is not None)
+    texts = [*values["targets"], *values["argv"], *(values[name] for name in _TEXTS)]
+    texts += [text for name in _TABLES for pair in values[name].items() for text in pair]
+    texts += [phase[name] for phase in values["phases"] for name in ("name", "outcome", "detail")]
+    texts += [part[name] for part in values["components"] for name in ("name", "role")]
     if not all(type(number) is int for number in whole) or not all(type(text) is str for text in texts):
         raise RecordError("an instant is not a whole number, or a name is not a text")
     if type(values["sealed"]) is not bool or values["scrape_interval_us"] <= 0:

@@ -11,6 +11,7 @@ from typing import Final
 from scaletest.evidence import RequestRow
 from scaletest.gates.case import Case
 from scaletest.gates.counters import histograms_between
+from scaletest.gates.cycles import cycle_rows
 from scaletest.gates.ledger import ledger_gap
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
 from scaletest.gates.quantiles import Interval, histogram_quantile, quantile
@@ -81,11 +82,11 @@ def cycle_duration(case: Case, gate: Gate) -> GateResult:
     if not case.evidence.compute:
         return histogram_latency(case, gate)
     compute = {row.cycle: row.compute_us / US_PER_SECOND for row in case.evidence.compute}
-    cycles = case.cycles(case.soak)
+    cycles, doubt = cycle_rows(case, case.soak, gate)
+    if doubt:
+        return unmeasured(case, gate, doubt, samples=len(cycles))
     if len(compute) != len(case.evidence.compute) or not all(row.cycle in compute for row in cycles):
         return unmeasured(case, gate, "the compute times do not match the cycles")
-    if reason := _too_few(gate, len(cycles)):
-        return unmeasured(case, gate, reason, samples=len(cycles))
     soak = [(compute[row.cycle],) * 2 for row in cycles]
     tail = [(compute[row.cycle],) * 2 for row in cycles if case.tail.holds(row.at_us)]
     if not tail:
