@@ -1,4 +1,4 @@
-"""Speed of reading evidence back: a million samples against their bar, and the ledgers beside it. Printed, never asserted."""
+"""Speed of reading evidence back: a million samples against their bar, and the ledgers beside it. Only printed."""
 
 import resource
 import tempfile
