@@ -7,7 +7,7 @@ from typing import Final
 
 from scaletest.evidence import CycleRow
 from scaletest.gates.case import Case, Span
-from scaletest.gates.counters import numbers_between
+from scaletest.gates.counters import is_run, numbers_between
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
 from scaletest.gates.results import not_applicable, result, unmeasured
 from scaletest.plan.gates import Gate
@@ -15,6 +15,7 @@ from scaletest.plan.gates import Gate
 __all__ = [
     "before_first_rollup",
     "claimed_set_changes",
+    "cycle_rows",
     "domain_flips",
     "drill",
     "no_shortfall",
@@ -28,11 +29,13 @@ _OLDEST: Final = 5
 """A shortfall may last this many cycles."""
 _SETTLED_SHARE: Final = 0.02
 _MINUTE_US: Final = 60_000_000
+_PAUSES: Final = 10
+"""A window in which one in so many parts saw no cycle says nothing about that part, least of all about its end."""
 
 
 def no_shortfall(case: Case, gate: Gate) -> GateResult:
     """Judge that no shortfall lasts, and that none is left at soak end."""
-    rows, doubt = _rows(case, case.soak, gate)
+    rows, doubt = cycle_rows(case, case.soak, gate)
     if doubt:
         return unmeasured(case, gate, doubt, samples=len(rows))
     oldest, left = max(row.oldest_shortfall_cycles for row in rows), rows[-1].shortfalls
@@ -47,7 +50,7 @@ def no_shortfall(case: Case, gate: Gate) -> GateResult:
 
 def standing_shortfall(case: Case, gate: Gate) -> GateResult:
     """Judge that the shortage a scarcity profile is made of really stands through the tail."""
-    rows, doubt = _rows(case, case.tail, gate)
+    rows, doubt = cycle_rows(case, case.tail, gate)
     if doubt:
         return unmeasured(case, gate, doubt, samples=len(rows))
     least = min(row.shortfalls for row in rows)
@@ -59,7 +62,7 @@ def standing_shortfall(case: Case, gate: Gate) -> GateResult:
 
 def shortfall_stability(case: Case, gate: Gate) -> GateResult:
     """Judge by how much the shortfall moves over the tail."""
-    rows, doubt = _rows(case, case.tail, gate)
+    rows, doubt = cycle_rows(case, case.tail, gate)
     if doubt:
         return unmeasured(case, gate, doubt, samples=len(rows))
     moved = max(row.shortfalls for row in rows) - min(row.shortfalls for row in rows)
@@ -68,7 +71,7 @@ def shortfall_stability(case: Case, gate: Gate) -> GateResult:
 
 def shortfall_confined(case: Case, gate: Gate) -> GateResult:
     """Judge that no class above the named one goes short."""
-    rows, doubt = _rows(case, case.soak, gate)
+    rows, doubt = cycle_rows(case, case.soak, gate)
     if doubt:
         return unmeasured(case, gate, doubt, samples=len(rows))
     floor = str(gate.threshold).rsplit(" ", 1)[-1]
@@ -91,7 +94,7 @@ def claimed_set_changes(case: Case, gate: Gate) -> GateResult:
 
 def reclaim_cap(case: Case, gate: Gate) -> GateResult:
     """Judge the largest share of a cluster's machines reclaimed in one cycle."""
-    rows, doubt = _rows(case, case.soak, gate)
+    rows, doubt = cycle_rows(case, case.soak, gate)
     if doubt:
         return unmeasured(case, gate, doubt, samples=len(rows))
     share = max(row.worst_reclaim_ppm for row in rows) / 1_000_000
@@ -102,7 +105,7 @@ def reclaim_cap(case: Case, gate: Gate) -> GateResult:
 
 def before_first_rollup(case: Case, gate: Gate) -> GateResult:
     """Judge that nothing is reclaimed from a cluster that has not spoken yet, from the engine's first cycle on."""
-    _, doubt = _rows(case, case.soak, gate)
+    _, doubt = cycle_rows(case, case.soak, gate)
     rows = sorted(row for row in case.evidence.cycles if row.at_us < case.soak.end_us)
     known = [row.cycle for row in rows]
     if known != list(range(1, len(known) + 1)):
@@ -115,7 +118,7 @@ def before_first_rollup(case: Case, gate: Gate) -> GateResult:
 
 def drill(case: Case, gate: Gate) -> GateResult:
     """Judge how a fleet follows a change of demand: how soon it settles, how far it overshoots, whether it drifts."""
-    rows, doubt = _rows(case, case.soak, gate)
+    rows, doubt = cycle_rows(case, case.soak, gate)
     if doubt:
         return unmeasured(case, gate, doubt, samples=len(rows))
     levels = _levels(case, rows)
@@ -188,7 +191,7 @@ def _drift(case: Case, _: Sequence[CycleRow], levels: Sequence[float]) -> float:
 
 
 def _per_gang_minute(case: Case, gate: Gate, events_of: Callable[[CycleRow], int]) -> GateResult:
-    rows, doubt = _rows(case, case.settled, gate)
+    rows, doubt = cycle_rows(case, case.settled, gate)
     if doubt:
         return unmeasured(case, gate, doubt, samples=len(rows))
     gangs = sum(row.gangs for row in rows) / len(rows)
@@ -206,7 +209,7 @@ def _at_most(case: Case, gate: Gate, number: float, rows: Sequence[CycleRow], *,
     return result(case, gate, outcome, reason=reason, value=Bracket(number, number), samples=len(rows), look_at=look)
 
 
-def _rows(case: Case, span: Span, gate: Gate) -> tuple[list[CycleRow], str]:
+def cycle_rows(case: Case, span: Span, gate: Gate) -> tuple[list[CycleRow], str]:
     """Return the cycles of a span, or why they cannot be judged.
 
     A cycle's number is its counter's value after it, so which rows belong to the span, and that none is missing, is
@@ -223,10 +226,14 @@ def _rows(case: Case, span: Span, gate: Gate) -> tuple[list[CycleRow], str]:
     if not rows:
         return rows, "no cycle was recorded"
     known = [row.cycle for row in rows]
-    if known != list(numbers or range(known[0], known[0] + len(rows))):
+    numbers = numbers or range(known[0], known[0] + len(rows))
+    if not is_run(known, numbers[0], numbers[-1]):
         return rows, "the cycle ledger has gaps or repeats"
     if any(b.at_us < a.at_us for a, b in pairwise(rows)):
         return rows, "the cycle ledger's clock runs backwards"
+    instants = [span.start_us, *(row.at_us for row in rows), span.end_us]
+    if max(b - a for a, b in pairwise(instants)) * _PAUSES > span.end_us - span.start_us:
+        return rows, "no cycle ran for a tenth of the window: what stood there then is not known"
     if len(rows) * 2 < (gate.expected_samples or 0):
         return rows, f"{len(rows):,} cycles where the plan expects {gate.expected_samples:,}"
     return rows, ""
