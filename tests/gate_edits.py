@@ -1,6 +1,7 @@
 """Damage and corrections that the case files name: each takes evidence and plan and returns both, changed."""
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -20,21 +21,21 @@ _END: Final = 660_000_000
 
 
 def _requests(evidence: Evidence, change: Callable[[int, RequestRow], RequestRow | None]) -> Evidence:
-    """Change rows one by one; None drops a row. Observations are numbered anew."""
+    """Change rows one by one; None drops a row. Binds are numbered and counted anew, as they would have been seen."""
     rows = [row for n, old in enumerate(evidence.requests) if (row := change(n, old)) is not None]
-    numbered, seen = [], 0
-    for row in rows:
-        seen += row.obs_seq is not None
-        numbered.append(row._replace(obs_seq=None if row.obs_seq is None else seen))
-    return _without_bind_count(replace(evidence, requests=tuple(numbered)))
+    seen = sorted(row.bound_us for row in rows if row.obs_seq is not None and row.bound_us is not None)
+    numbers = {row.slot: n for n, row in enumerate(sorted(filter(_is_bound, rows), key=_bind_order), start=1)}
+    numbered = [row._replace(obs_seq=numbers.get(row.slot)) if _is_bound(row) else row for row in rows]
+    changed = replace(evidence, requests=tuple(numbered))
+    return _series(changed, BINDS, lambda s: _values(s, lambda at_us, _: float(bisect_right(seen, at_us))))
 
 
-def _without_bind_count(evidence: Evidence) -> Evidence:
-    """Let the ledger stand alone: for edits that change how many were bound."""
-    binds = evidence.metrics.families[BINDS]
-    count = float(sum(row.obs_seq is not None for row in evidence.requests))
-    still = [Series(s.name, s.labels, s.times_ms, array("d", [count] * len(s.values))) for s in binds]
-    return replace(evidence, metrics=Metrics({**evidence.metrics.families, BINDS: still}))
+def _is_bound(row: RequestRow) -> bool:
+    return row.obs_seq is not None
+
+
+def _bind_order(row: RequestRow) -> tuple[int, int]:
+    return row.bound_us or 0, row.slot
 
 
 def _series(evidence: Evidence, name: str, change: Callable[[Series], Series | None]) -> Evidence:
@@ -242,7 +243,7 @@ EDITS: Final[dict[str, Edit]] = {
     "drop-last-requests": _drop_last,
     "only-90-requests": _fewer_requests(90),
     "slow-start": _slow(lambda row: row.planned_us < _START + 30_000_000, 60.0),
-    "slow-tail": _slow(lambda row: row.planned_us >= _SETTLED + 200_000_000, 40.0),
+    "slow-tail": _slow(lambda row: _SETTLED + 200_000_000 <= row.planned_us < _END - 10_000_000, 40.0),
     "undelivered-2": _undelivered(2),
     "undelivered-10": _undelivered(10),
     "hardly-any-load": _undelivered(395),

@@ -14,8 +14,9 @@ from scaletest.evidence.record import RunRecord
 from scaletest.evidence.rows import LEDGER_OF, LEDGERS, Row, encode, header
 from scaletest.evidence.samples import Sample, format_sample
 
-__all__ = ["EVIDENCE", "METRICS", "Journal", "gzipped"]
+__all__ = ["EVIDENCE", "METRICS", "PLAN", "Journal", "gzipped"]
 
+PLAN: Final = "plan.json"
 EVIDENCE: Final = "evidence"
 METRICS: Final = "metrics.om"
 
@@ -94,6 +95,9 @@ class Journal:
             content = text.encode()
             hashes[name] = sha256(content).hexdigest()
             (folder / name).write_bytes(gzipped(content))
+        # The bars stand in the plan, so it is sealed with what was measured.
+        if (self._folder / PLAN).exists():
+            hashes[PLAN] = sha256((self._folder / PLAN).read_bytes()).hexdigest()
         sealed = replace(record, hashes=hashes, sealed=True)
         self.record(sealed)
         for plain in (METRICS, *(f"{name}.jsonl" for name in LEDGERS)):

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar, cast
 
-from scaletest.evidence.journal import EVIDENCE, METRICS
+from scaletest.evidence.journal import EVIDENCE, METRICS, PLAN
 from scaletest.evidence.record import RecordError, RunRecord
 from scaletest.evidence.rows import (
     LEDGER_OF,
@@ -73,6 +73,7 @@ def read_record(folder: Path) -> RunRecord:
 def read_evidence(folder: Path, record: RunRecord, *, keep: frozenset[str]) -> Evidence:
     """Read a run's evidence, sealed or left behind by a crash; `keep` names the metrics to hold in memory."""
     reader = _Reader(folder / EVIDENCE, record)
+    reader.plan(folder / PLAN)
     return Evidence(
         record=record,
         metrics=reader.metrics(keep | {"up"}),
@@ -94,6 +95,18 @@ class _Reader:
         self.defects: list[Defect] = []
         if not record.sealed:
             self._defect("the run was not sealed: it crashed or is still going; the last seconds are missing")
+
+    def plan(self, path: Path) -> None:
+        """Check that the plan is the sealed one; evidence without a plan is the caller's business."""
+        if not self._record.sealed or not (path.exists() or PLAN in self._record.hashes):
+            return
+        try:
+            same = sha256(path.read_bytes()).hexdigest() == self._record.hashes.get(PLAN)
+        except OSError as error:
+            self._defect(f"{PLAN} cannot be read: {error}")
+        else:
+            if not same:
+                self._defect(f"{PLAN} is not the plan that was sealed: its hash differs")
 
     def metrics(self, keep: frozenset[str]) -> Metrics:
         reader = MetricsReader(keep)

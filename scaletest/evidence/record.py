@@ -1,16 +1,19 @@
 """run.json: what ran, when its phases began and ended, and the hashes of what it saved."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from typing import Any, Final
 
 __all__ = ["RECORD_VERSION", "Component", "Marks", "Phase", "RecordError", "RunRecord"]
 
 RECORD_VERSION: Final = 1
 
-_TEXTS: Final = ("profile", "world", "plan_digest")
-_TABLES: Final = ("hashes", "versions", "host")
 _WHOLE: Final = ("epoch_ms", "scrape_interval_us", "random_seed", "clock_step_us", "driver_lag_p99_us")
+_TEXTS: Final = ("profile", "world", "plan_digest")
+_WIDEST: Final = 1 << 62
+"""No honest number is wider; a wider one would overflow as soon as it is divided."""
 
 
 class RecordError(ValueError):
@@ -74,8 +77,9 @@ class RunRecord:
     argv: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        """Return the record as JSON text."""
-        return json.dumps({"version": RECORD_VERSION, **asdict(self)}, indent=2, sort_keys=True) + "\n"
+        """Return the record as JSON text, with its own hash: marks decide what is judged, so they are guarded too."""
+        values = {"version": RECORD_VERSION, **asdict(self)}
+        return json.dumps({**values, "sha256": _digest(values)}, indent=2, sort_keys=True) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> "RunRecord":
@@ -88,28 +92,62 @@ class RunRecord:
             raise RecordError("not a JSON object")
         if (version := values.pop("version", None)) != RECORD_VERSION:
             raise RecordError(f"version {version!r} is not the known version {RECORD_VERSION}")
+        if values.pop("sha256", None) != _digest({"version": RECORD_VERSION, **values}):
+            raise RecordError("it is not the record that was written: its own hash differs")
         try:
             return _record(values)
+        except RecordError:
+            raise
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise RecordError(f"a field is missing, unknown or of the wrong type: {error}") from None
 
 
+def _digest(values: dict[str, Any]) -> str:
+    """Return the hash of a record: SHA-256 of its JSON with sorted keys and without spaces."""
+    return sha256(json.dumps(values, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
 def _record(values: dict[str, Any]) -> RunRecord:
-    whole = (*(values[name] for name in _WHOLE), *(v for v in values["marks"].values() if v is not None))
-    whole += tuple(part["died_us"] for part in values["components"] if part["died_us"] is not None)
-    whole += tuple(phase["start_us"] for phase in values["phases"])
-    whole += tuple(phase["end_us"] for phase in values["phases"] if phase["end_us"] is not None)
-    texts = [*values["targets"], *values["argv"], *(values[name] for name in _TEXTS)]
-    texts += [text for name in _TABLES for pair in values[name].items() for text in pair]
-    texts += [phase[name] for phase in values["phases"] for name in ("name", "outcome", "detail")]
-    texts += [part[name] for part in values["components"] for name in ("name", "role")]
-    if not all(type(number) is int for number in whole) or not all(type(text) is str for text in texts):
-        raise RecordError("an instant is not a whole number, or a name is not a text")
-    if type(values["sealed"]) is not bool or values["scrape_interval_us"] <= 0:
-        raise RecordError("sealed is not a boolean, or scrape_interval_us is not positive")
     values["marks"] = Marks(**values["marks"])
-    values["phases"] = tuple(Phase(**phase) for phase in values["phases"])
-    values["components"] = tuple(Component(**part) for part in values["components"])
-    values["targets"] = tuple(values["targets"])
-    values["argv"] = tuple(values["argv"])
-    return RunRecord(**values)
+    values["phases"] = tuple(Phase(**phase) for phase in _list(values["phases"]))
+    values["components"] = tuple(Component(**part) for part in _list(values["components"]))
+    values["targets"] = tuple(_list(values["targets"]))
+    values["argv"] = tuple(_list(values["argv"]))
+    record = RunRecord(**values)
+    if not all(_is_whole(number) for number in _numbers(record)):
+        raise RecordError("an instant is not a whole number")
+    if not all(type(text) is str for text in _names(record)):
+        raise RecordError("a name is not a text")
+    if type(values["sealed"]) is not bool or record.scrape_interval_us <= 0:
+        raise RecordError("sealed is not a boolean, or scrape_interval_us is not positive")
+    return record
+
+
+def _numbers(record: RunRecord) -> Iterator[object]:
+    yield from (getattr(record, name) for name in _WHOLE)
+    yield from (phase.start_us for phase in record.phases)
+    marks, phases, parts = record.marks, record.phases, record.components
+    instants = (marks.soak_start_us, marks.soak_end_us, marks.linger_end_us)
+    maybe = (*instants, *(phase.end_us for phase in phases), *(part.died_us for part in parts))
+    yield from (instant for instant in maybe if instant is not None)
+
+
+def _names(record: RunRecord) -> Iterator[object]:
+    yield from (getattr(record, name) for name in _TEXTS)
+    yield from (*record.targets, *record.argv)
+    for pairs in (record.hashes, record.versions, record.host):
+        yield from (*pairs, *pairs.values())
+    for phase in record.phases:
+        yield from (phase.name, phase.outcome, phase.detail)
+    for part in record.components:
+        yield from (part.name, part.role)
+
+
+def _is_whole(value: object) -> bool:
+    return type(value) is int and -_WIDEST < value < _WIDEST
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise RecordError(f"{value!r} is not a list")
+    return value

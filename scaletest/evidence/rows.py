@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 ROWS_VERSION: Final = 1
+_WIDEST: Final = 1 << 62
+"""No honest number is wider; a wider one would overflow as soon as it is divided."""
+_SIGNED: Final = frozenset({"cluster", "priority"})
+"""All else counts or comes after the run's beginning; a negative count would take back what others counted."""
 
 
 class RowError(ValueError):
@@ -159,6 +163,8 @@ def decode(kind: type[RowT], line: str) -> RowT:
     for name, value in values.items():
         if type(value) not in types.get(name, ()):
             raise RowError(f"{name} has the wrong type" if name in types else f"unknown field {name!r}")
+        if type(value) is int and not (-_WIDEST if name in _SIGNED else -1) < value < _WIDEST:
+            raise RowError(f"{name} is no number of this world")
     try:
         return kind(**values)
     except TypeError:

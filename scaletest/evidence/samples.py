@@ -6,6 +6,7 @@ twenty times as much per sample. Only metrics that somebody asks for are kept.
 
 import re
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import isfinite
@@ -39,12 +40,14 @@ class Series:
 
     def at(self, time_ms: int) -> float | None:
         """Return the value recorded at just this instant, or None."""
-        position = _find(self.times_ms, time_ms)
-        return None if position is None else self.values[position]
+        position = bisect_left(self.times_ms, time_ms)
+        found = position < len(self.times_ms) and self.times_ms[position] == time_ms
+        return self.values[position] if found else None
 
     def between(self, start_ms: int, end_ms: int) -> list[tuple[int, float]]:
         """Return the samples of a closed interval."""
-        return [(t, v) for t, v in zip(self.times_ms, self.values, strict=True) if start_ms <= t <= end_ms]
+        inside = slice(bisect_left(self.times_ms, start_ms), bisect_right(self.times_ms, end_ms))
+        return list(zip(self.times_ms[inside], self.values[inside], strict=True))
 
     def settled(self) -> "Series":
         """Return the same samples sorted, equal ones merged; different values at one instant are counted."""
@@ -60,17 +63,6 @@ class Series:
             result.times_ms.append(time_ms)
             result.values.append(value)
         return result
-
-
-def _find(times: "array[int]", wanted: int) -> int | None:
-    low, high = 0, len(times)
-    while low < high:
-        middle = (low + high) // 2
-        if times[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < len(times) and times[low] == wanted else None
 
 
 @dataclass(slots=True)
@@ -118,10 +110,12 @@ class MetricsReader:
             # The usual form, seconds with three decimals, is worth a shortcut: this runs once per sample.
             time_ms = int(rest[:-4] + rest[-3:]) if rest[-4:-3] == "." else _milliseconds(rest)
             number = float(value)
-        except ValueError:
+            if "_" in value or "_" in rest or not (value.isascii() and rest.isascii()):
+                raise ValueError(line)  # Python reads 1_000 and other scripts' digits as numbers; nobody else does
+            series.times_ms.append(time_ms)
+        except (ValueError, OverflowError):
             self.bad_lines += 1
             return
-        series.times_ms.append(time_ms)
         series.values.append(number)
 
     def metrics(self) -> Metrics:

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
+from math import isfinite
 from typing import Final
 
-from scaletest.evidence import ActionRow
+from scaletest.evidence import ActionRow, Series
 from scaletest.gates.case import Case, Span
-from scaletest.gates.counters import count_between
+from scaletest.gates.counters import count_between, is_run
 from scaletest.gates.counts import ledger_doubt
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
 from scaletest.gates.results import not_applicable, result, unmeasured
@@ -26,11 +28,11 @@ def regretted(case: Case, gate: Gate) -> GateResult:
     Matched one to one, less what planned growth and losses of that demand explain. Reclaims too late to be followed
     up are left out and said.
     """
-    if doubt := _gap(case):
+    if doubt := _gap(case) or _cut_short(case) or _doubtful_events(case):
         return unmeasured(case, gate, doubt)
     reclaims = _rows(case, ("Reclaim",), case.settled)
     acquired = _rows(case, _ACQUIRE, Span(case.settled.start_us, case.end_us))
-    followed = [row for row in reclaims if row.at_us + _HORIZON_US <= case.end_us]
+    followed = [row for row in reclaims if row.at_us + _HORIZON_US <= _last_scrape_us(case)]
     number = (_matched(followed, acquired) - _excuses(case)).total()
     outcome = Outcome.PASS if number <= float(gate.threshold) else Outcome.FAIL
     machine_minutes = sum(row.configured for row in case.cycles(case.settled)) / max(1, len(case.cycles(case.settled)))
@@ -54,7 +56,7 @@ def regretted(case: Case, gate: Gate) -> GateResult:
 
 def acquisitions_per_loss(case: Case, gate: Gate) -> GateResult:
     """Judge how many machines are acquired for every machine lost."""
-    if doubt := _gap(case):
+    if doubt := _gap(case) or _doubtful_events(case):
         return unmeasured(case, gate, doubt)
     losses = sum(e.number for e in case.evidence.events if e.kind == "loss" and case.settled.holds(e.at_us))
     if not losses and gate.expected_samples:
@@ -110,10 +112,47 @@ def _gap(case: Case) -> str:
         count = count_between(case, role, case.settled)
         if doubt := count.doubt or ledger_doubt(case, count):
             return doubt
-    kinds: dict[str, list[int]] = {}
+    kinds: dict[str, list[tuple[int, int]]] = {}
     for row in case.evidence.actions:
-        kinds.setdefault(row.kind, []).append(row.seq)
-    for kind, numbers in sorted(kinds.items()):
-        if sorted(numbers) != list(range(min(numbers), min(numbers) + len(numbers))):
+        kinds.setdefault(row.kind, []).append((row.seq, row.at_us))
+    for kind, rows in sorted(kinds.items()):
+        numbers, instants = zip(*sorted(rows), strict=True)
+        if not is_run(numbers, numbers[0], numbers[-1]):
             return f"the action ledger has gaps or repeats among {kind} rows"
+        if any(late < early for early, late in pairwise(instants)):
+            return f"the action ledger's clock runs backwards among {kind} rows"
+    return ""
+
+
+def _cut_short(case: Case) -> str:
+    """Return why acquisitions after the soak may be missing: their counter went further than the ledger."""
+    for series in _acquisition_series(case):
+        kind = series.labels.get("kind", "")
+        numbers = [row.seq for row in case.evidence.actions if row.kind == kind]
+        read = series.between(case.time_ms(case.settled.start_us), case.time_ms(case.end_us))
+        if not all(isfinite(value) for _, value in read):
+            return f"{series.name} is not a count"
+        if read and read[-1][1] > max(numbers, default=read[0][1]):
+            return f"the action ledger ends before its counter among {kind} rows"
+    return ""
+
+
+def _last_scrape_us(case: Case) -> int:
+    """Return up to when the ledger is known to be whole: rows after the last scrape could be missing unseen."""
+    end_ms = case.time_ms(case.end_us)
+    ends = [max((t for t in s.times_ms if t <= end_ms), default=0) for s in _acquisition_series(case)]
+    return (min(ends, default=0) - case.evidence.record.epoch_ms) * 1000
+
+
+def _acquisition_series(case: Case) -> list[Series]:
+    where = case.test.roles["acquisitionActions"]
+    return case.evidence.metrics.find(where.metric, **where.labels)
+
+
+def _doubtful_events(case: Case) -> str:
+    """Return why events cannot excuse anything: one that is there twice excuses twice."""
+    named = [event for event in case.evidence.events if event.kind == "loss" and event.machine]
+    machines = {(event.at_us, event.cluster, event.machine) for event in named}
+    if len(machines) < len(named) or any(event.number != 1 for event in named):
+        return "a loss was recorded twice: one machine, one instant"
     return ""

@@ -1,5 +1,6 @@
 """Counters read at two boundaries: raw differences per series, checked, never extrapolated and never repaired."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf, isfinite
@@ -8,6 +9,7 @@ from typing import Final
 from scaletest.evidence import Series
 from scaletest.gates.case import Case, Span
 from scaletest.gates.quantiles import HistogramDelta
+from scaletest.plan.planned import Role
 
 __all__ = [
     "Boundary",
@@ -16,12 +18,16 @@ __all__ = [
     "boundary",
     "count_between",
     "histograms_between",
+    "is_run",
     "numbers_between",
+    "shards_beside",
     "values_at",
 ]
 
 _INTERVALS: Final = 2
 """A boundary scrape may come this many intervals after its mark."""
+_LARGEST: Final = float(1 << 53)
+"""Beyond this a float no longer counts by ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,8 @@ def boundary(case: Case, target: str, mark_us: int) -> Boundary:
     mark_ms = case.time_ms(mark_us)
     latest_ms = mark_ms + _INTERVALS * -(-record.scrape_interval_us // 1000)
     for series in case.evidence.metrics.find("up", target=(target,)):
+        if series.conflicts:
+            return Boundary(missing=f"{target} was up and down at one instant")
         for time_ms, up in series.between(mark_ms, latest_ms):
             if up == 1:
                 return Boundary(time_ms)
@@ -76,7 +84,7 @@ def values_at(case: Case, role: str, mark_us: int) -> tuple[list[tuple[Series, f
         start, at = boundary(case, target, case.soak.start_us), boundary(case, target, mark_us)
         value = None if at.missing else series.at(at.time_ms)
         doubt = doubt or start.missing or at.missing or _restarted(case, target, start.time_ms, at.time_ms)
-        if doubt or value is None or not isfinite(value) or series.conflicts:
+        if doubt or value is None or not 0 <= value <= _LARGEST or series.conflicts:
             return [], doubt or f"{series.name} has no usable sample at the boundary"
         values.append((series, value))
     return values, doubt
@@ -95,6 +103,11 @@ def numbers_between(case: Case, metric: str, span: Span) -> tuple[range | None, 
         return None, doubt
     base = round(found[0].at(boundary(case, found[0].labels.get("target", ""), span.start_us).time_ms) or 0)
     return range(base + 1, base + rise + 1), ""
+
+
+def is_run(numbers: Sequence[int], first: int, last: int) -> bool:
+    """Say whether sorted numbers are just first to last, each once; a wild counter makes no list of itself."""
+    return len(numbers) == max(0, last - first + 1) and all(n == first + k for k, n in enumerate(numbers))
 
 
 def count_between(case: Case, role: str, span: Span) -> Count:
@@ -124,11 +137,15 @@ def histograms_between(case: Case, role: str, span: Span) -> Histograms:
     for series in case.evidence.metrics.find(f"{where.metric}_bucket", **where.labels):
         edge = _edge(series.labels.get("le", ""))
         rise, doubt = _rise(case, series, span)
-        if doubt or edge is None:
-            return Histograms({}, doubt or f"{series.name} has a bucket without an edge")
-        edges.setdefault(_instance(series), {})[edge] = rise
+        known = edges.setdefault(_instance(series), {})
+        if doubt or edge is None or edge in known:
+            return Histograms({}, doubt or f"{series.name} has a bucket without an edge of its own")
+        known[edge] = rise
     totals: dict[str, int] = {}
-    for series in case.evidence.metrics.find(f"{where.metric}_count", **where.labels):
+    counts = case.evidence.metrics.find(f"{where.metric}_count", **where.labels)
+    if doubt := _incomplete(case, where, counts):
+        return Histograms({}, doubt)
+    for series in counts:
         rise, doubt = _rise(case, series, span)
         if doubt:
             return Histograms({}, doubt)
@@ -171,11 +188,28 @@ def _series(case: Case, role: str) -> tuple[list[Series], str]:
         return [], f"the engine has no {role}"
     where = case.test.roles[role]
     found = case.evidence.metrics.find(where.metric, **where.labels)
-    for name, values in sorted(where.labels.items()):
-        for value in values:
-            if not any(series.labels.get(name) == value for series in found):
-                return found, f"no series of {where.metric} with {name}={value}"
-    return found, "" if found else f"no series of {case.role_text(role)}"
+    return found, _incomplete(case, where, found) if found else f"no series of {case.role_text(role)}"
+
+
+def _incomplete(case: Case, where: Role, found: list[Series]) -> str:
+    """Return which series is missing: each target must show every label value, and each shard what its peers show."""
+    targets = {series.labels.get("target", "") for series in found}
+    for target in sorted(targets | shards_beside(case, targets)):
+        own = [series.labels for series in found if series.labels.get("target", "") == target]
+        if not own:
+            return f"no series of {where.metric} from {target}, although other shards have it"
+        for name, values in sorted(where.labels.items()):
+            if absent := [value for value in values if not any(labels.get(name) == value for labels in own)]:
+                return f"no series of {where.metric} with {name}={absent[0]} from {target}"
+    return ""
+
+
+def shards_beside(case: Case, targets: set[str]) -> set[str]:
+    """Return all targets that run cycles if some of these do: shards are alike, so one that is silent was lost."""
+    role = case.test.roles.get("cycleDuration")
+    running = case.evidence.metrics.find(f"{role.metric}_count", **role.labels) if role else []
+    shards = {series.labels.get("target", "") for series in running}
+    return shards if shards & targets else set()
 
 
 def _unfit(series: Series, first_ms: int, last_ms: int) -> str:
@@ -186,7 +220,7 @@ def _unfit(series: Series, first_ms: int, last_ms: int) -> str:
         return f"{series.name} has no sample at a boundary"
     if series.conflicts:
         return f"{series.name} has two values for one instant"
-    if not all(isfinite(value) and value >= 0 and value == int(value) for value in values):
+    if not all(0 <= value <= _LARGEST and value == int(value) for value in values):
         return f"{series.name} is not a count"
     if any(b < a for a, b in pairwise(values)):
         return f"{series.name} was reset"
@@ -202,12 +236,13 @@ def _restarted(case: Case, target: str, first_ms: int, last_ms: int) -> str:
     ends = [series.at(instant) for series in starts for instant in (first_ms, last_ms)]
     if not ends or any(value is None or not isfinite(value) for value in ends):
         return f"{target} did not say when it started"
-    return "" if len(values) == 1 else f"{target} was restarted"
+    alone = len(values) == 1 and not any(series.conflicts for series in starts)
+    return "" if alone else f"{target} was restarted"
 
 
 def _surely(series: Series, first_ms: int, last_ms: int) -> int:
     """Return the increments that were seen whatever happened in between: a lower bound."""
-    values = [value for _, value in series.between(first_ms, last_ms) if isfinite(value) and value >= 0]
+    values = [value for _, value in series.between(first_ms, last_ms) if 0 <= value <= _LARGEST]
     rises = [b - a if b >= a else b for a, b in pairwise(values)]
     return int(sum(rises))
 

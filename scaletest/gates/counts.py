@@ -1,10 +1,11 @@
 """Gates on counters: bounded reclaim, bootstraps that succeed, preemptions, restarts, shards."""
 
-from math import floor
+from math import floor, isfinite
 from typing import Final
 
+from scaletest.evidence import Series
 from scaletest.gates.case import Case, Span
-from scaletest.gates.counters import Count, count_between, histograms_between
+from scaletest.gates.counters import Count, boundary, count_between, histograms_between, is_run, shards_beside
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
 from scaletest.gates.results import not_applicable, result, unmeasured
 from scaletest.model.instants import exact
@@ -44,7 +45,9 @@ def bootstrap_success(case: Case, gate: Gate) -> GateResult:
         return unmeasured(case, gate, count.doubt)
     if not count.number:
         return not_applicable(case, gate, "no bootstrap ended, by a valid counter")
-    first, last = count.ends.get("success", (0, 0))
+    if "success" not in count.ends or len(count.ends) < 2:
+        return unmeasured(case, gate, "success and failure need a series each, at zero if need be")
+    first, last = count.ends["success"]
     failures = count.number - (last - first)
     allowed = floor((1 - exact(float(gate.threshold))) * count.number)
     value = Bracket(1 - failures / count.number, 1 - failures / count.number)
@@ -76,16 +79,28 @@ def restarts(case: Case, gate: Gate) -> GateResult:
         return unmeasured(case, gate, f"no series of {case.role_text(gate.role)}")
     span = Span(0, case.end_us)
     number, seen = 0, 0
+    targets = {each.labels.get("target", "") for each in series}
+    silent = bool(shards_beside(case, targets) - targets)
     for each in series:
-        values = [v for _, v in each.between(case.time_ms(span.start_us), case.time_ms(span.end_us))]
-        if not values or any(v != v for v in values) or each.conflicts:  # noqa: PLR0124 - NaN
-            return unmeasured(case, gate, "a process did not say when it started")
-        number += len(set(values)) - 1
+        values = [v for _, v in each.between(case.time_ms(span.start_us), case.time_ms(span.end_us)) if isfinite(v)]
+        silent = silent or not values or _silent(case, each)
+        number += max(0, len(set(values)) - 1)
         seen += len(values)
+    if silent and number <= float(gate.threshold):
+        return unmeasured(case, gate, "a process did not say when it started")
     outcome = Outcome.PASS if number <= float(gate.threshold) else Outcome.FAIL
     reason = f"{number:,} restarts" if number else "every process lived through the run"
     look = "the engine's log around the restart"
     return result(case, gate, outcome, reason=reason, value=Bracket(number, number), samples=seen, look_at=look)
+
+
+def _silent(case: Case, starts: Series) -> bool:
+    """Say whether a process kept its start to itself: it must be known at both ends of the soak."""
+    if starts.conflicts or not all(isfinite(value) for value in starts.values):
+        return True
+    target = starts.labels.get("target", "")
+    ends = [boundary(case, target, mark) for mark in (case.soak.start_us, case.soak.end_us) if case.started]
+    return any(end.missing or starts.at(end.time_ms) is None for end in ends)
 
 
 def shards_reporting(case: Case, gate: Gate) -> GateResult:
@@ -106,7 +121,7 @@ def ledger_doubt(case: Case, count: Count) -> str:
         return ""
     for kind, (base, end) in sorted(count.ends.items()):
         numbers = sorted(row.seq for row in case.evidence.actions if row.kind == kind and base < row.seq <= end)
-        if numbers != list(range(base + 1, end + 1)):
+        if not is_run(numbers, base + 1, end):
             return f"the ledger has {len(numbers):,} {kind} rows where the counter says {end - base:,}"
     return ""
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from scaletest.evidence import CycleRow
 from scaletest.gates.case import Case, Span
-from scaletest.gates.counters import numbers_between
+from scaletest.gates.counters import is_run, numbers_between
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
 from scaletest.gates.results import not_applicable, result, unmeasured
 from scaletest.plan.gates import Gate
@@ -29,6 +29,8 @@ _OLDEST: Final = 5
 """A shortfall may last this many cycles."""
 _SETTLED_SHARE: Final = 0.02
 _MINUTE_US: Final = 60_000_000
+_PAUSES: Final = 10
+"""A window in which one in so many parts saw no cycle says nothing about that part, least of all about its end."""
 
 
 def no_shortfall(case: Case, gate: Gate) -> GateResult:
@@ -224,10 +226,14 @@ def cycle_rows(case: Case, span: Span, gate: Gate) -> tuple[list[CycleRow], str]
     if not rows:
         return rows, "no cycle was recorded"
     known = [row.cycle for row in rows]
-    if known != list(numbers or range(known[0], known[0] + len(rows))):
+    numbers = numbers or range(known[0], known[0] + len(rows))
+    if not is_run(known, numbers[0], numbers[-1]):
         return rows, "the cycle ledger has gaps or repeats"
     if any(b.at_us < a.at_us for a, b in pairwise(rows)):
         return rows, "the cycle ledger's clock runs backwards"
+    instants = [span.start_us, *(row.at_us for row in rows), span.end_us]
+    if max(b - a for a, b in pairwise(instants)) * _PAUSES > span.end_us - span.start_us:
+        return rows, "no cycle ran for a tenth of the window: what stood there then is not known"
     if len(rows) * 2 < (gate.expected_samples or 0):
         return rows, f"{len(rows):,} cycles where the plan expects {gate.expected_samples:,}"
     return rows, ""

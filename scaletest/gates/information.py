@@ -53,7 +53,11 @@ def settle_adequacy(first: int, second: int) -> str:
     if total < _ENOUGH:
         return f"{first} then {second} reclaims: too few to tell"
     extreme = max(first, second)
-    tail = sum(comb(total, k) for k in range(extreme, total + 1)) * 2
-    chance = min(1.0, tail / 2**total)
+    # Each term follows from the one before: tens of thousands of binomials one by one would take minutes.
+    term = tail = comb(total, extreme)
+    for k in range(extreme, total):
+        term = term * (total - k) // (k + 1)
+        tail += term
+    chance = min(1.0, 2 * tail / 2**total)
     word = "still settling" if chance < _SIGNIFICANT and first > second else "level"
     return f"{first} then {second} reclaims: {word} (p = {chance:.3f})"

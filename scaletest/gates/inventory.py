@@ -63,6 +63,9 @@ def _state_growth(case: Case, gate: Gate, states: tuple[str, ...]) -> GateResult
     last, more = values_at(case, gate.role, case.settled.end_us)
     if doubt or more:
         return unmeasured(case, gate, doubt or more)
+    shown = {series.labels.get("state") for series, _ in last}
+    if absent := [state for state in states if state not in shown]:
+        return unmeasured(case, gate, f"no series with state={absent[0]}; it must be there at zero")
     growth = _in(last, states) - _in(first, states)
     return _growth(case, gate, growth, text=f"{growth:+,.0f} machines")
 
@@ -80,10 +83,12 @@ def _growth(case: Case, gate: Gate, growth: float, *, text: str) -> GateResult:
 def _configured(case: Case, wanted: tuple[tuple[str, str], ...]) -> tuple[int, str]:
     """Return the Configured machines of (capacity type, penalty bucket) pairs at soak end."""
     values, doubt = values_at(case, "inventory", case.soak.end_us)
-    number = sum(
-        value
-        for series, value in values
-        if series.labels.get("state") == "Configured"
-        and (series.labels.get("capacity_type"), series.labels.get("interruption_penalty_bucket")) in wanted
-    )
-    return round(number), doubt
+    machines: dict[tuple[str | None, str | None], float] = {}
+    for series, value in values:
+        if series.labels.get("state") == "Configured":
+            key = series.labels.get("capacity_type"), series.labels.get("interruption_penalty_bucket")
+            machines[key] = machines.get(key, 0) + value
+    for kind, bucket in wanted:
+        if (kind, bucket) not in machines:
+            doubt = doubt or f"no series of Configured {kind} machines of bucket {bucket}; it must be there at zero"
+    return round(sum(machines.get(key, 0) for key in wanted)), doubt

@@ -64,7 +64,7 @@ def binding_latency(case: Case, gate: Gate) -> GateResult:
     """Judge how long planned replacements waited; new-machine gates look only at those."""
     if doubt := ledger_gap(case):
         return unmeasured(case, gate, doubt)
-    rows = [r for r in case.samples if not gate.name.startswith("newMachine") or r.path == "new-machine"]
+    rows = [r for r in case.samples if not gate.name.startswith("newMachine") or _waits_for_machine(r)]
     if not rows and gate.expected_samples is None and case.samples:
         return not_applicable(case, gate, "no request needed a new machine")
     if not rows:
@@ -77,8 +77,18 @@ def binding_latency(case: Case, gate: Gate) -> GateResult:
     return _latency_result(case, gate, soak, tail, details=_breakdown(case, rows, gate.quantile or 0.5))
 
 
+def _waits_for_machine(row: RequestRow) -> bool:
+    """Say whether a request took a new machine, or may be waiting for one still: leaving those out would flatter."""
+    return row.path == "new-machine" or row.bound_us is None
+
+
 def cycle_duration(case: Case, gate: Gate) -> GateResult:
-    """Judge the measured compute time of cycles where it was recorded, else the engine's own histogram."""
+    """Judge the measured compute time of cycles where it was recorded, else the engine's own histogram.
+
+    In the simulated world the histogram is modelled, so it cannot stand in for compute times that are missing.
+    """
+    if not case.evidence.compute and case.test.world == "sim" and case.test.ledger:
+        return unmeasured(case, gate, "no compute time was recorded")
     if not case.evidence.compute:
         return histogram_latency(case, gate)
     compute = {row.cycle: row.compute_us / US_PER_SECOND for row in case.evidence.compute}

@@ -1,11 +1,18 @@
 """Whether the request ledger is whole: every bind that was observed has its number, once, and the counter agrees."""
 
+from itertools import pairwise
 from typing import Final
 
+from scaletest.evidence import RequestRow
 from scaletest.gates.case import Case
 from scaletest.gates.counters import numbers_between
 
 __all__ = ["BINDS", "ledger_gap"]
+
+_PATHS: Final = ("present", "new-machine")
+_UNBOUND: Final = ("waiting", "void", "undelivered")
+_SLACK_US: Final = 1_000_000
+"""How far two clocks of one run may be apart."""
 
 BINDS: Final = "scaletest_binding_seconds_count"
 """The load driver's own count of observed binds; a row's obs_seq is its value after the bind."""
@@ -22,8 +29,27 @@ def ledger_gap(case: Case) -> str:
         return doubt
     if counted and (not numbers or numbers[0] > counted[0] or numbers[-1] < counted[-1]):
         return "the request ledger has fewer binds than the driver counted"
-    if any(row.state == "bound" and (row.bound_us is None or row.obs_seq is None) for row in case.samples):
-        return "a bound request has no bind instant or no observation number"
-    if any(r.bound_us is not None and r.appeared_us is not None and r.bound_us < r.appeared_us for r in rows):
-        return "a request was bound before it appeared: its clock is wrong"
+    if any(_contradicts_itself(row) for row in rows):
+        return "a request's state and its instants contradict each other"
+    seen = sorted((row.obs_seq, row.bound_us) for row in rows if row.obs_seq is not None and row.bound_us is not None)
+    if any(late < early for (_, early), (_, late) in pairwise(seen)):
+        return "the request ledger's clock runs backwards: binds are not in the order of their numbers"
+    if any(_out_of_order(row, case.end_us) for row in rows):
+        return "a request's instants are out of order: its clock is wrong"
     return ""
+
+
+def _contradicts_itself(row: RequestRow) -> bool:
+    """Say whether a row is not what its state says: only a bound one has a bind, and its number and beginning."""
+    bind = (row.bound_us, row.obs_seq)
+    if row.state == "bound":
+        return None in bind or row.appeared_us is None or row.path not in _PATHS
+    return row.state not in _UNBOUND or bind != (None, None) or (row.state != "waiting" and row.appeared_us is not None)
+
+
+def _out_of_order(row: RequestRow, end_us: int) -> bool:
+    """Say whether a Pod appears well before it was planned, or is bound before it appeared or after the run."""
+    appeared = row.planned_us if row.appeared_us is None else row.appeared_us
+    bound = appeared if row.bound_us is None else row.bound_us
+    after = bound if row.bound_after_us is None else row.bound_after_us
+    return appeared < row.planned_us - _SLACK_US or not after <= bound or not appeared <= bound <= end_us + _SLACK_US

@@ -8,7 +8,6 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import count
 from math import inf
 from typing import Final
 
@@ -182,9 +181,16 @@ class _Stage:
             sealed=True,
         )
 
-    def requests(self) -> Iterator[RequestRow]:
+    def requests(self) -> list[RequestRow]:
+        """Return the rows as planned, with their binds numbered in the order in which they were observed."""
+        rows = list(self._requests())
+        bound = sorted((row.bound_us, n) for n, row in enumerate(rows) if row.bound_us is not None)
+        numbers = {n: number for number, (_, n) in enumerate(bound, start=1)}
+        return [row._replace(obs_seq=numbers.get(n)) for n, row in enumerate(rows)]
+
+    def _requests(self) -> Iterator[RequestRow]:
         scene, step = self.scene, self.test.soak_us // self.scene.requests
-        torn, observed = scene.torn_gangs, count(1)
+        torn = scene.torn_gangs
         for n in range(scene.requests):
             from_end = scene.requests - n
             new = n % 20 == 0 and n // 20 < scene.new_machines
@@ -209,13 +215,12 @@ class _Stage:
                 requested_us=planned + 200_000,
                 bound_us=bound,
                 path="new-machine" if new else "present",
-                obs_seq=None if bound is None else next(observed),
                 gang=from_end <= torn,
             )
 
     def cycles(self) -> Iterator[CycleRow]:
         scene = self.scene
-        ticks = self.end // _CYCLE_US + 1
+        ticks = self.end // _CYCLE_US + 1 if scene.shards else 0
         for n in range(ticks):
             at = n * _CYCLE_US
             settled = at >= self.settled
@@ -344,7 +349,11 @@ class _Stage:
             ("Configured", "Spot", "0", scene.routed, 0),
             ("Configured", "OnDemand", "8", scene.routed, 0),
             ("Configured", "OnDemand", "0", scene.misrouted, 0),
+            ("Configured", "Spot", "8", 0, 0),
             ("Failed", "OnDemand", "0", 0, scene.failed_growth),
+            ("Creating", "OnDemand", "0", 0, 0),
+            ("Draining", "OnDemand", "0", 0, 0),
+            ("Deleting", "OnDemand", "0", 0, 0),
             ("Configuring", "OnDemand", "0", 3, scene.transitional_growth),
         ):
             labels = {"state": state, "capacity_type": kind, "interruption_penalty_bucket": bucket}

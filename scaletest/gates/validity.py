@@ -9,6 +9,7 @@ from typing import Final
 from scaletest.evidence import Defect
 from scaletest.evidence.reading import Effect
 from scaletest.gates.case import Case
+from scaletest.gates.clocks import disagreeing_clocks
 
 __all__ = ["defects_of"]
 
@@ -21,7 +22,7 @@ _DRIVER_LAG_US: Final = 1_000_000
 
 def defects_of(case: Case) -> tuple[Defect, ...]:
     """Return every defect of the run and its evidence."""
-    found = [*case.evidence.defects, *_foreign(case), *_interrupted(case)]
+    found = [*case.evidence.defects, *_foreign(case), *_unfinished(case)]
     if case.started:
         found += [*_undelivered(case), *_lost_targets(case), *_dead_parts(case), *_clocks(case)]
     return tuple(found)
@@ -33,21 +34,26 @@ def _foreign(case: Case) -> Iterator[Defect]:
         yield Defect("plan", Effect.BOTH, "the evidence was recorded for another plan: the digests differ")
 
 
-def _interrupted(case: Case) -> Iterator[Defect]:
+def _unfinished(case: Case) -> Iterator[Defect]:
+    """Whether the fleet came to be steady is a gate; every other phase is the harness's own affair."""
     for phase in case.evidence.record.phases:
-        if phase.outcome == "interrupted":
-            yield Defect("phase", Effect.FLATTER, f"{phase.name} was interrupted: {phase.detail}")
+        if phase.outcome != "ok" and (phase.name, phase.outcome) != ("steady", "failed"):
+            yield Defect("phase", Effect.FLATTER, f"{phase.name} was {phase.outcome}: {phase.detail}")
 
 
 def _undelivered(case: Case) -> Iterator[Defect]:
-    """Every planned replacement has one row; a missing row was not delivered as far as anybody can know."""
+    """Every planned replacement has one row, whatever became of it.
+
+    Some may go undelivered, but none may go unrecorded: the row that is missing could be the slowest one.
+    """
     rows = list(case.planned_rows())
-    sent = sum(row.state != "undelivered" for row in rows)
-    missing = case.test.planned_replacements - sent
-    allowed = max(_UNDELIVERED_MIN, int(_UNDELIVERED_SHARE * case.test.planned_replacements))
-    if missing > allowed:
-        message = f"{missing:,} of {case.test.planned_replacements:,} planned replacements were not delivered"
-        yield Defect("load", Effect.FLATTER, message)
+    planned = case.test.planned_replacements
+    undelivered = sum(row.state == "undelivered" for row in rows)
+    if undelivered > max(_UNDELIVERED_MIN, int(_UNDELIVERED_SHARE * planned)):
+        yield Defect("load", Effect.FLATTER, f"{undelivered:,} of {planned:,} planned replacements were not delivered")
+    missing = planned - len(rows)
+    if missing > 0:
+        yield Defect("load", Effect.FLATTER, f"{missing:,} of {planned:,} planned replacements have no row")
     if missing < 0:
         yield Defect("load", Effect.BOTH, f"{-missing:,} more replacements were recorded than planned")
     slots = [(row.cluster, row.slot, row.planned_us, row.cause) for row in rows]
@@ -59,12 +65,11 @@ def _lost_targets(case: Case) -> Iterator[Defect]:
     record = case.evidence.record
     start_ms, end_ms = case.time_ms(case.soak.start_us), case.time_ms(case.soak.end_us)
     expected = max(1, (case.soak.end_us - case.soak.start_us) // record.scrape_interval_us)
+    if not record.targets:
+        yield Defect("target", Effect.FLATTER, "run.json names no target, so nobody knows whether one was lost")
     for target in record.targets:
-        good = sum(
-            up == 1
-            for series in case.evidence.metrics.find("up", target=(target,))
-            for _, up in series.between(start_ms, end_ms)
-        )
+        scrapes = (s.between(start_ms, end_ms) for s in case.evidence.metrics.find("up", target=(target,)))
+        good = len({time_ms for series in scrapes for time_ms, up in series if up == 1})
         if good < _COVERAGE * expected:
             message = f"{target} answered {good:,} of {expected:,} scrapes"
             yield Defect("target", Effect.FLATTER, message)
@@ -82,5 +87,10 @@ def _clocks(case: Case) -> Iterator[Defect]:
         yield Defect("clock", Effect.BOTH, f"the clock jumped by {record.clock_step_us / 1e6:.1f} s")
     if record.driver_lag_p99_us > _DRIVER_LAG_US:
         yield Defect("driver", Effect.BOTH, f"the driver sent its requests {record.driver_lag_p99_us / 1e6:.1f} s late")
-    if record.marks.soak_end_us is None or record.marks.linger_end_us is None:
+    soak_end, linger_end = record.marks.soak_end_us, record.marks.linger_end_us
+    if soak_end is None or linger_end is None:
         yield Defect("marks", Effect.FLATTER, "the run did not come to its end")
+    elif soak_end < case.soak.end_us or linger_end < soak_end + case.test.linger_us:
+        yield Defect("marks", Effect.FLATTER, "the soak or its linger ended before its time")
+    for ledger in disagreeing_clocks(case):
+        yield Defect("clock", Effect.BOTH, f"the clock of the {ledger} ledger and that of the scrapes disagree")

@@ -5,6 +5,7 @@ A run may be judged anywhere and by anybody, so this reads the document alone: n
 
 import json
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Final
 
 from scaletest.plan.document import DOCUMENT_VERSION
@@ -14,6 +15,7 @@ from scaletest.plan.gates import Gate, Kind
 __all__ = ["PlannedTest", "PlannedTestError", "Role", "planned_test"]
 
 _TAIL_MIN_US: Final = 60_000_000
+_WIDEST: Final = 1 << 62
 
 
 class PlannedTestError(ValueError):
@@ -84,12 +86,16 @@ def planned_test(text: str) -> PlannedTest:
         raise PlannedTestError(f"plan.json has version {version!r}; the known version is {DOCUMENT_VERSION}")
     try:
         return _test(document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise PlannedTestError(f"plan.json: a field is missing or of the wrong type: {error}") from None
 
 
 def _test(document: dict[str, Any]) -> PlannedTest:
     load, judge, contract = document["load"], document["judge"], document["contract"]
+    if not 0 <= _whole(load["settle_us"]) < _whole(load["soak_us"]):
+        raise ValueError("the settle time leaves nothing of the soak")
+    if not _whole(load["pods"]):
+        raise ValueError("there are no Pods")
     return PlannedTest(
         profile=_text(document["profile"]),
         world=_text(document["world"]),
@@ -108,8 +114,16 @@ def _test(document: dict[str, Any]) -> PlannedTest:
         ledger=contract["ledger"] is True,
         roles={_text(name): _role(role) for name, role in contract["roles"].items()},
         gates=tuple(_gate(gate) for gate in document["gates"]),
-        drills=tuple((_whole(drill["at_us"]), float(drill["multiplier"])) for drill in load["drills"]),
+        drills=_drills(load["drills"], _whole(load["soak_us"])),
     )
+
+
+def _drills(drills: list[dict[str, Any]], soak_us: int) -> tuple[tuple[int, float], ...]:
+    found = tuple((_whole(drill["at_us"]), float(drill["multiplier"])) for drill in drills)
+    instants = [0, *(at for at, _ in found), soak_us]
+    if instants != sorted(instants) or not all(isfinite(share) and share >= 0 for _, share in found):
+        raise ValueError("the drills are not in order, or a multiplier is not a share")
+    return found
 
 
 def _role(role: dict[str, Any]) -> Role:
@@ -118,14 +132,18 @@ def _role(role: dict[str, Any]) -> Role:
 
 
 def _gate(gate: dict[str, Any]) -> Gate:
-    samples = gate["expectedSamples"]
+    samples, quantile = gate["expectedSamples"], gate["quantile"]
+    if isinstance(gate["threshold"], str) is not (Unit(gate["unit"]) is Unit.FACT):
+        raise ValueError(f"the bar of {gate['name']} does not fit its unit")
+    if quantile is not None and not 0 < float(quantile) < 1:
+        raise ValueError(f"{quantile!r} is not a quantile")
     return Gate(
         name=_text(gate["name"]),
         role=_text(gate["role"]),
         threshold=_bar(gate["threshold"]),
         comparison=_text(gate["comparison"]),
         unit=Unit(gate["unit"]),
-        quantile=None if gate["quantile"] is None else float(gate["quantile"]),
+        quantile=None if quantile is None else float(quantile),
         window=Window(gate["window"]["name"]),
         start_us=_whole(gate["window"]["start_us"]),
         end_us=_whole(gate["window"]["end_us"]),
@@ -143,12 +161,14 @@ def _text(value: object) -> str:
 
 
 def _whole(value: object) -> int:
-    if type(value) is not int or value < 0:
+    if type(value) is not int or not 0 <= value < _WIDEST:
         raise TypeError(f"{value!r} is not a whole number")
     return value
 
 
 def _bar(value: object) -> float | int | str:
-    if type(value) not in {int, float, str} or value != value:  # noqa: PLR0124 - NaN is never a bar
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise TypeError(f"{value!r} is not a bar")
-    return value  # type: ignore[return-value]  # narrowed by the line above, which mypy cannot see
+    if not isinstance(value, str) and not 0 <= value < _WIDEST:  # NaN is never in a range
+        raise ValueError(f"{value!r} is not a bar")
+    return value

@@ -67,7 +67,7 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"write and seal {samples:,} samples and {_ROWS:,} rows: {written - started:.1f} CPU s")
     print(
-        f"read them back: {read - written:.1f} CPU s (bar for a million samples {_SAMPLES_BAR_S:.0f} s), peak {peak:,} MiB"
+        f"read them back: {read - written:.1f} CPU s (bar {_SAMPLES_BAR_S:.0f} s for the samples), {peak:,} MiB at most"
     )
 
 
