@@ -45,7 +45,7 @@ def _archetypes(draw: st.DrawFn, name: str, *, bursts: bool, hard: bool) -> dict
     sizes = draw(st.lists(_requests, min_size=1, max_size=2))
     keys: dict[str, object] = {
         "name": name,
-        "weight": draw(st.integers(0 if bursts else 1, 5)),
+        "weight": draw(st.integers(1, 5)),
         "controller": draw(st.sampled_from(["Deployment", "StatefulSet"])),
         "instanceTypes": draw(_some(_TYPES)),
         "zones": draw(_some(("a", "b", "c"))),
