@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scaletest.evidence import Evidence, Journal, Metrics, Series, read_evidence
+from scaletest.evidence import Evidence, Journal, Metrics, Sample, Series, read_evidence
 from scaletest.evidence.reading import read_record
 from scaletest.gates.judge import judge
 from scaletest.gates.ledger import BINDS
@@ -90,6 +90,10 @@ def _saved(folder: Path, evidence: Evidence) -> bytes:
             for row in rows:
                 journal.row(row)
         journal.seal(evidence.record)
+    return _metrics_text(folder)
+
+
+def _metrics_text(folder: Path) -> bytes:
     return gzip.decompress((folder / "evidence" / "metrics.om.gz").read_bytes())
 
 
@@ -216,3 +220,31 @@ def test_odd_values_and_labels_survive_the_way_through_promtool(
     read = _read_back(serving(loaded(text)), ["odd_value"], like=metrics)
 
     assert _samples(read) == _samples(metrics)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sample", "labels"),
+    [
+        pytest.param(
+            "gauge", Sample("x", (("target", "own"),), 1.0), {"exported_target": "own"}, id="own target label"
+        ),
+        pytest.param("untyped", Sample("x", (), 1.0), {}, id="a type of the older text format"),
+        pytest.param("counter", Sample("x_total", (), 1.0), {}, id="a counter named by its family"),
+        pytest.param("summary", Sample("x", (("quantile", "0.5"),), 1.0), {"quantile": "0.5"}, id="a summary"),
+    ],
+)
+def test_whatever_an_engine_exposes_seals_into_text_that_promtool_takes(
+    kind: str, sample: Sample, labels: dict[str, str], *, tmp_path: Path, loaded: Loaded, serving: Serving
+) -> None:
+    record = staged_evidence(_test(), Scene()).record
+    with Journal(tmp_path, record) as journal:
+        journal.types({"x": kind})
+        journal.scrape("engine", record.epoch_ms, [sample])
+        sealed = journal.seal(record)
+    saved = read_evidence(tmp_path, sealed, keep=frozenset({sample.name}))
+
+    read = _read_back(serving(loaded(_metrics_text(tmp_path))), [sample.name], like=saved.metrics)
+
+    assert saved.defects == ()
+    assert _samples(read) == _samples(saved.metrics)
+    assert [series.labels for series in read.find(sample.name)] == [{**labels, "target": "engine"}]
