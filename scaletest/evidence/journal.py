@@ -65,7 +65,7 @@ class Journal:
         labels = (("target", target),)
         self._metrics.write(format_sample(Sample("up", labels, float(up)), time_ms) + "\n")
         for sample in samples:
-            line = Sample(sample.name, (*sample.labels, *labels), sample.value)
+            line = Sample(sample.name, (*_set_aside(sample.labels), *labels), sample.value)
             self._metrics.write(format_sample(line, time_ms) + "\n")
         self.flush()
 
@@ -106,6 +106,13 @@ class Journal:
 
     def _open(self, name: str) -> TextIO:
         return (self._folder / EVIDENCE / name).open("w", encoding="utf-8", newline="\n")
+
+
+def _set_aside(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Return an engine's own labels; one that is called as ours makes room, under the name that Prometheus gives it."""
+    if all(name != "target" for name, _ in labels):
+        return labels
+    return tuple(("exported_target" if name == "target" else name, value) for name, value in labels)
 
 
 def _lines(path: Path) -> Iterable[str]:

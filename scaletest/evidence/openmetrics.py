@@ -10,6 +10,9 @@ _SUFFIXES = {
     "summary": ("", "_count", "_sum", "_created"),
 }
 
+_KINDS = frozenset({*_SUFFIXES, "gauge", "gaugehistogram", "info", "stateset", "unknown"})
+"""All that OpenMetrics knows; the `untyped` of older expositions is refused by every strict reader."""
+
 
 def sealed_lines(journal: Iterable[str]) -> Iterator[str]:
     """Yield the journal's samples by family, then series, then time, and the end mark; each line ends in a newline."""
@@ -18,7 +21,7 @@ def sealed_lines(journal: Iterable[str]) -> Iterator[str]:
     for line in journal:
         if line.startswith("# TYPE "):
             _, _, family, kind = line.split(" ", 3)
-            types.setdefault(family, kind)
+            types.setdefault(family, kind if kind in _KINDS else "unknown")
         elif line and not line.startswith("#"):
             key, _, time = line.rpartition(" ")
             series.setdefault(key.rpartition(" ")[0], []).append((float(time), line))

@@ -1,0 +1,1 @@
+"""Where a plan runs: simulated ground, or a real control plane with kwok."""

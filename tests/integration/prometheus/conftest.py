@@ -1,0 +1,96 @@
+"""A real Prometheus on loopback: databases made by promtool, servers that end with their test."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from scaletest.world.kwok import Server
+
+START_S = 30.0
+STOP_S = 10.0
+
+
+@pytest.fixture(scope="session")
+def programs() -> dict[str, str]:
+    found = {name: shutil.which(name) for name in ("prometheus", "promtool")}
+    if missing := sorted(name for name, path in found.items() if path is None):
+        pytest.skip(f"{' and '.join(missing)} not found: install Debian's package prometheus")
+    return {name: path for name, path in found.items() if path is not None}
+
+
+@pytest.fixture
+def loaded(programs: dict[str, str], tmp_path: Path) -> Callable[[bytes], Path]:
+    """Return what turns OpenMetrics text into a Prometheus database, by promtool and by nothing of ours."""
+
+    def load(text: bytes) -> Path:
+        source, database = tmp_path / "metrics.om", tmp_path / "database"
+        source.write_bytes(text)
+        done = subprocess.run(
+            [programs["promtool"], "tsdb", "create-blocks-from", "openmetrics", source, database],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return database
+
+    return load
+
+
+@pytest.fixture
+def serving(programs: dict[str, str], tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Return what starts a server on a database; each is stopped after the test."""
+    with ExitStack() as stack:
+
+        def start(database: Path, config: str = "{}") -> Server:
+            file = tmp_path / "prometheus.yml"
+            file.write_text(config, encoding="utf-8")
+            argv = [
+                programs["prometheus"],
+                f"--config.file={file}",
+                f"--storage.tsdb.path={database}",
+                "--storage.tsdb.retention.time=100y",  # staged runs happened at a fixed instant, years ago
+                "--web.listen-address=127.0.0.1:0",
+            ]
+            return Server(stack.enter_context(_running(argv)))
+
+        yield start
+
+
+@contextmanager
+def _running(argv: list[str]) -> Iterator[str]:
+    """Start a server and yield its address once it says that it is ready."""
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield _address(process)
+        finally:
+            process.terminate()
+            # Its log is read to the end, or it could block on writing it instead of ending.
+            try:
+                process.communicate(timeout=STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _address(process: "subprocess.Popen[str]") -> str:
+    """Return where the server listens: the system chose the port, so no two tests can want the same."""
+    late = Timer(START_S, process.kill)
+    late.start()
+    assert process.stderr is not None
+    address, log = "", list[str]()
+    for line in process.stderr:
+        log.append(line)
+        if found := re.search(r'"Listening on" address=(\S+)', line):
+            address = f"http://{found[1]}"
+        if "ready to receive web requests" in line and address:
+            late.cancel()
+            return address
+    late.cancel()
+    pytest.fail(f"prometheus did not start:\n{''.join(log)}")
