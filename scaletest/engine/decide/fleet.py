@@ -1,0 +1,303 @@
+"""The fleet as decisions see it: machines in lots of interchangeable ones, kept up to date change by change.
+
+A lot holds machines that no live profile, price or attribution can tell apart, sorted by id. Every walk of the rules
+takes machines of a lot in id order, so what is claimed of a lot is always a prefix, and one number (`taken`) stands
+for the claims of a cycle. Only the index is incremental; each cycle decides everything anew.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from typing import Final
+
+from scaletest.engine.decide.admission import Rejection, fault_of
+from scaletest.model import CapacityType, Machine, MachineState, Resources
+from scaletest.model.demand import INSTANCE_TYPE_KEY, ZONE_KEY
+
+__all__ = ["Cell", "Fleet", "Lot", "Pool", "Shape"]
+
+_SHARED: Final = (MachineState.IDLE, MachineState.SPECULATIVE, MachineState.CREATING)
+_SUPPLY: Final = (*_SHARED, MachineState.CONFIGURED, MachineState.CONFIGURING)
+_LOT_FIELDS: Final = attrgetter("price_uusd_per_hour", "interruption_ppm", "capacity_type")
+_MARK_FIELDS: Final = attrgetter(
+    "need_fingerprint", "group", "priority", "interruption_penalty_uusd", "reclamation_penalty_uusd"
+)
+_NO_MARK: Final = ("", "", 0, 0, 0)
+# The raw record fields that decide where a machine belongs; equal tuples always mean the same lot.
+_RAW_FIELDS: Final = attrgetter("instance_type", "zone", "labels", "allocatable.amounts", "cluster")
+
+Labels = tuple[tuple[str, str], ...]
+Terms = tuple[int, int, CapacityType]
+Mark = tuple[str, str, int, int, int]
+
+
+class Shape:
+    """What requirements can see of a machine, and what it offers."""
+
+    __slots__ = ("allocatable", "instance_type", "labels", "zone")
+
+    def __init__(self, *, instance_type: str, zone: str, labels: Labels, allocatable: Resources) -> None:
+        self.instance_type = instance_type
+        self.zone = zone
+        self.labels = labels
+        self.allocatable = allocatable
+
+    def label(self, key: str) -> str | None:
+        """Return the value of a label or topology key, or None."""
+        if key == ZONE_KEY:
+            return self.zone
+        if key == INSTANCE_TYPE_KEY:
+            return self.instance_type
+        return next((value for name, value in self.labels if name == key), None)
+
+
+class Lot:
+    """Interchangeable machines of one cell: same price, same risk, same attribution. `ids` is sorted."""
+
+    __slots__ = (
+        "capacity_type", "cell", "fingerprint", "group", "ids", "interruption_ppm", "interruption_uusd", "keep",
+        "price_uusd", "priority", "reclamation_uusd", "taken",
+    )  # fmt: skip
+
+    def __init__(
+        self, cell: "Cell", terms: tuple[int, int, CapacityType], mark: tuple[str, str, int, int, int]
+    ) -> None:
+        self.cell = cell
+        self.price_uusd, self.interruption_ppm, self.capacity_type = terms
+        self.fingerprint, self.group, self.priority, self.interruption_uusd, self.reclamation_uusd = mark
+        self.keep = (self.price_uusd, -self.reclamation_uusd)
+        self.ids: list[str] = []
+        self.taken = 0
+
+    def take(self, count: int) -> None:
+        """Claim the next `count` machines for this cycle."""
+        self.taken += count
+        self.cell.taken += count
+        self.cell.pool.taken += count
+
+
+class Cell:
+    """All machines of one shape in one pool."""
+
+    __slots__ = ("count", "lots", "ordered", "pool", "shape", "taken")
+
+    def __init__(self, pool: "Pool", shape: Shape) -> None:
+        self.pool = pool
+        self.shape = shape
+        self.lots: dict[tuple[object, ...], Lot] = {}
+        self.ordered: list[Lot] | None = None
+        self.count = 0
+        self.taken = 0
+
+
+class Pool:
+    """All machines in one state: of one cluster if the state binds them, of the whole fleet if it does not."""
+
+    __slots__ = ("cells", "cluster", "count", "lots_version", "owners", "state", "taken", "version")
+
+    def __init__(self, state: MachineState, cluster: str) -> None:
+        self.state = state
+        self.cluster = cluster
+        self.cells: dict[Shape, Cell] = {}
+        self.owners: dict[str, dict[str, list[Lot]]] = {}
+        self.count = 0
+        self.taken = 0
+        self.version = 0
+        """Changes when a cell is added: what a profile can see of this pool must be looked up again."""
+        self.lots_version = 0
+        """Changes when a lot appears or empties: cached walks of this pool must be sorted again."""
+
+    def lots(self) -> Iterator[Lot]:
+        """Walk every lot that has machines."""
+        return (lot for cell in self.cells.values() for lot in cell.lots.values())
+
+    def untake(self) -> None:
+        """Forget the claims of the cycle."""
+        if self.taken:
+            self.taken = 0
+            for cell in self.cells.values():
+                if cell.taken:
+                    cell.taken = 0
+                    for lot in cell.lots.values():
+                        lot.taken = 0
+
+
+class Fleet:
+    """Every machine the provider lists, and the index over those that count as supply.
+
+    A machine whose record makes no sense is refused with a reason; if a good record of it is known, that one stays.
+    """
+
+    def __init__(self, machines: Iterable[Machine] = (), *, now_us: int = 0) -> None:
+        self.machines: dict[str, Machine] = {}
+        self.idle_since_us: dict[str, int] = {}
+        self.rejected: dict[str, Rejection] = {}
+        self.rejections: dict[str, int] = {}
+        self.shapes: dict[tuple[object, ...], Shape] = {}
+        self.generation = 0
+        """Changes when the whole index is built anew, so that whoever remembers pools or shapes forgets them."""
+        self._places: dict[str, Lot] = {}
+        self._pools: dict[tuple[MachineState, str], Pool] = {}
+        self._visible: frozenset[str] = frozenset()
+        self._load(machines, now_us)
+
+    def __len__(self) -> int:
+        return len(self.machines)
+
+    def pool(self, state: MachineState, cluster: str = "") -> Pool:
+        """Return the pool of a state; a cluster is needed exactly for bound states."""
+        key = (state, cluster)
+        found = self._pools.get(key)
+        if found is None:
+            found = self._pools[key] = Pool(state, cluster)
+        return found
+
+    def pools(self, state: MachineState) -> list[Pool]:
+        """Return every pool of a state, sorted by cluster."""
+        return sorted((p for (s, _), p in self._pools.items() if s is state), key=lambda pool: pool.cluster)
+
+    def untake(self, states: tuple[MachineState, ...] = _SUPPLY) -> None:
+        """Forget the claims of the cycle in some states."""
+        for (state, _), pool in self._pools.items():
+            if state in states:
+                pool.untake()
+
+    def apply(self, changed: Iterable[Machine] = (), *, removed: Iterable[str] = (), now_us: int = 0) -> None:
+        """Take over changed and removed records; a machine that enters Idle is stamped with this instant."""
+        for machine_id in removed:
+            self._forget(machine_id)
+        for machine in changed:
+            if self._admitted(machine):
+                self._unplace(machine.id)
+                self._store(machine, now_us)
+                lot = self._lot_of(machine)
+                if lot is not None:
+                    insort(lot.ids, machine.id)
+                    self._count(lot, machine.id)
+
+    def see(self, keys: Iterable[str]) -> None:
+        """Make label keys visible. Machines are told apart by visible labels only; a new key sorts them anew."""
+        wanted = self._visible.union(keys)
+        if wanted != self._visible:
+            self._visible = wanted
+            self.generation += 1
+            self.shapes.clear()
+            self._pools.clear()
+            self._places.clear()
+            self._place_all(self.machines.values())
+
+    def _load(self, machines: Iterable[Machine], now_us: int) -> None:
+        for machine in machines:
+            if self._admitted(machine):
+                self._store(machine, now_us)
+        self._place_all(self.machines.values())
+
+    def _place_all(self, machines: Iterable[Machine]) -> None:
+        # Thousands of machines share one place, so the way to a lot is remembered by the raw record.
+        known: dict[tuple[object, ...], Lot | None] = {}
+        for machine in machines:
+            mark = machine.attribution
+            raw = (machine.state._value_, _RAW_FIELDS(machine), _LOT_FIELDS(machine), mark and _MARK_FIELDS(mark))
+            if raw in known:
+                lot = known[raw]
+            else:
+                lot = known[raw] = self._lot_of(machine)
+            if lot is not None:
+                lot.ids.append(machine.id)
+                self._count(lot, machine.id)
+        for pool in self._pools.values():
+            for lot in pool.lots():
+                lot.ids.sort()
+
+    def _count(self, lot: Lot, machine_id: str) -> None:
+        self._places[machine_id] = lot
+        lot.cell.count += 1
+        lot.cell.pool.count += 1
+
+    def _admitted(self, machine: Machine) -> bool:
+        fault = fault_of(machine)
+        if fault is None:
+            if self.rejected:
+                self.rejected.pop(machine.id, None)
+            return True
+        self.rejected[str(machine.id)] = fault
+        self.rejections[fault.reason] = self.rejections.get(fault.reason, 0) + 1
+        return False
+
+    def _store(self, machine: Machine, now_us: int) -> None:
+        if machine.state is MachineState.IDLE:
+            before = self.machines.get(machine.id)
+            if before is None or before.state is not MachineState.IDLE:
+                self.idle_since_us[machine.id] = now_us
+        else:
+            self.idle_since_us.pop(machine.id, None)
+        self.machines[machine.id] = machine
+
+    def _forget(self, machine_id: str) -> None:
+        self.rejected.pop(machine_id, None)
+        if self.machines.pop(machine_id, None) is not None:
+            self.idle_since_us.pop(machine_id, None)
+            self._unplace(machine_id)
+
+    def _unplace(self, machine_id: str) -> None:
+        lot = self._places.pop(machine_id, None)
+        if lot is None:
+            return
+        del lot.ids[bisect_left(lot.ids, machine_id)]
+        lot.cell.count -= 1
+        lot.cell.pool.count -= 1
+        if not lot.ids:
+            self._drop(lot)
+
+    def _lot_of(self, machine: Machine) -> Lot | None:
+        state = machine.state
+        if state not in _SUPPLY:
+            return None
+        # What an unbound machine was once used for must not tell it from its neighbours.
+        marked = machine.attribution is not None and state not in {MachineState.IDLE, MachineState.SPECULATIVE}
+        mark = _MARK_FIELDS(machine.attribution) if marked else _NO_MARK
+        pool = self.pool(state, "" if state in _SHARED else machine.cluster)
+        cell = self._cell(pool, self._shape_of(machine))
+        terms = _LOT_FIELDS(machine)
+        lot = cell.lots.get((terms, mark))
+        return self._new_lot(cell, terms, mark) if lot is None else lot
+
+    def _cell(self, pool: Pool, shape: Shape) -> Cell:
+        cell = pool.cells.get(shape)
+        if cell is None:
+            cell = pool.cells[shape] = Cell(pool, shape)
+            pool.version += 1
+        return cell
+
+    def _new_lot(self, cell: Cell, terms: Terms, mark: Mark) -> Lot:
+        lot = cell.lots[terms, mark] = Lot(cell, terms, mark)
+        cell.ordered = None
+        cell.pool.lots_version += 1
+        if lot.fingerprint:
+            cell.pool.owners.setdefault(lot.fingerprint, {}).setdefault(lot.group, []).append(lot)
+        return lot
+
+    def _drop(self, lot: Lot) -> None:
+        cell = lot.cell
+        mark = (lot.fingerprint, lot.group, lot.priority, lot.interruption_uusd, lot.reclamation_uusd)
+        del cell.lots[(lot.price_uusd, lot.interruption_ppm, lot.capacity_type), mark]
+        cell.ordered = None
+        cell.pool.lots_version += 1
+        if lot.fingerprint:
+            groups = cell.pool.owners[lot.fingerprint]
+            groups[lot.group].remove(lot)
+            if not groups[lot.group]:
+                del groups[lot.group]
+
+    def _shape_of(self, machine: Machine) -> Shape:
+        labels = tuple(pair for pair in machine.labels if pair[0] in self._visible)
+        key = (machine.instance_type, machine.zone, labels, machine.allocatable.amounts)
+        shape = self.shapes.get(key)
+        if shape is None:
+            shape = self.shapes[key] = Shape(
+                instance_type=machine.instance_type,
+                zone=machine.zone,
+                labels=labels,
+                allocatable=machine.allocatable,
+            )
+        return shape

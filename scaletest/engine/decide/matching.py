@@ -1,0 +1,46 @@
+"""Which machines a profile can use: label tests per machine, and the floor every single machine has to reach."""
+
+from collections.abc import Callable
+
+from scaletest.engine.decide.rules import Counting
+from scaletest.model import NeedProfile, Operator, Requirement, Resources
+
+__all__ = ["LabelOf", "counted", "matches", "visible_keys"]
+
+LabelOf = Callable[[str], str | None]
+
+
+def matches(profile: NeedProfile, label: LabelOf) -> bool:
+    """Say whether one machine passes every test of a profile.
+
+    Same only asks that the machine has a value here (one of those listed, if any are): that a gang shares it is a
+    matter of choosing a domain, not of matching.
+    """
+    return all(_passes(requirement, label(requirement.key)) for requirement in profile.requirements)
+
+
+def _passes(requirement: Requirement, value: str | None) -> bool:
+    match requirement.operator:
+        case Operator.IN:
+            return value in requirement.values
+        case Operator.NOT_IN:
+            return value not in requirement.values
+        case Operator.EXISTS:
+            return value is not None
+        case Operator.DOES_NOT_EXIST:
+            return value is None
+        case Operator.SAME:
+            return value is not None and (not requirement.values or value in requirement.values)
+
+
+def visible_keys(profile: NeedProfile) -> tuple[str, ...]:
+    """Return the label keys this profile can tell machines apart by."""
+    return (*(r.key for r in profile.requirements), *(s.topology_key for s in profile.spread))
+
+
+def counted(allocatable: Resources, min_unit: Resources, *, counting: Counting) -> Resources:
+    """Return what a machine counts for. Whole machines count whole: packing is the scheduler's business."""
+    if counting is Counting.WHOLE_MACHINE:
+        return allocatable
+    units = allocatable.how_many(min_unit)
+    return allocatable if units is None else min_unit.times(units)

@@ -1,0 +1,184 @@
+"""What one profile sees of the fleet: the cells it can use, by domain, and the lots of a pool in walking order.
+
+A view is looked up by (profile, unit, dimensions) and lives across cycles; it re-reads a pool only when the pool says
+that its cells or lots changed.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from typing import Final
+
+from scaletest.engine.decide.fleet import Cell, Fleet, Lot, Pool, Shape
+from scaletest.engine.decide.matching import counted, matches, visible_keys
+from scaletest.engine.decide.rules import Rules
+from scaletest.model import MachineState, Need, NeedProfile, Resources
+from scaletest.model.attribution import penalty_uusd
+
+__all__ = ["Run", "Vector", "View", "Views", "runs_of"]
+
+Vector = tuple[int, ...]
+Run = list[tuple[Lot, Vector]]
+"""Lots that tie in walking order: machines are taken from all of them by id."""
+Rank = Callable[[Lot], tuple[int, ...]]
+
+_PPM: Final = 1_000_000
+_MOST_VIEWS: Final = 16_384
+
+
+def runs_of(lots: Iterable[tuple[Lot, Vector]], rank: Rank) -> list[Run]:
+    """Sort lots into runs of equal rank."""
+    ranked = sorted(((rank(lot), lot.ids[0], lot, vector) for lot, vector in lots), key=_first_two)
+    return [[(lot, vector) for _, _, lot, vector in run] for _, run in groupby(ranked, key=_first)]
+
+
+def _first(entry: tuple[tuple[int, ...], str, Lot, Vector]) -> tuple[int, ...]:
+    return entry[0]
+
+
+def _first_two(entry: tuple[tuple[int, ...], str, Lot, Vector]) -> tuple[tuple[int, ...], str]:
+    return entry[:2]
+
+
+def keep_rank(lot: Lot) -> tuple[int, ...]:
+    """Rank bound lots: cheap ones and those whose loss costs most are kept first."""
+    return lot.keep
+
+
+class View:
+    """One profile's sight of the fleet, with amounts as tuples over the dimensions it asks for."""
+
+    __slots__ = ("_cells", "_domains", "_places", "_runs", "dims", "profile", "rank_idle", "rank_spec", "rules", "unit")
+
+    def __init__(self, need: Need, dims: tuple[str, ...], rules: Rules, *, floor: bool) -> None:
+        self.profile: NeedProfile = need.profile
+        self.dims = dims
+        self.unit = need.min_unit if floor else Resources()
+        self.rules = rules
+        penalty = penalty_uusd(need.profile.interruption)
+        self.rank_idle: Rank = lambda lot: (lot.price_uusd,)
+        self.rank_spec: Rank = lambda lot: (lot.price_uusd * _PPM + lot.interruption_ppm * penalty,)
+        self._places: dict[Shape, tuple[Vector, str] | None] = {}
+        self._cells: dict[Pool, tuple[int, list[tuple[Cell, Vector]]]] = {}
+        self._domains: dict[Pool, tuple[int, dict[str, list[tuple[Cell, Vector]]]]] = {}
+        self._runs: dict[Pool, tuple[int, list[Run]]] = {}
+
+    def place(self, shape: Shape) -> tuple[Vector, str] | None:
+        """Return what a machine of this shape counts for and its domain, or None if the profile cannot use it."""
+        try:
+            return self._places[shape]
+        except KeyError:
+            found = self._places[shape] = self._look(shape)
+            return found
+
+    def _look(self, shape: Shape) -> tuple[Vector, str] | None:
+        if not shape.allocatable.covers(self.unit) or not matches(self.profile, shape.label):
+            return None
+        worth = counted(shape.allocatable, self.unit, counting=self.rules.counting)
+        key = self.profile.same_key
+        return tuple(worth[name] for name in self.dims), (shape.label(key) or "") if key else ""
+
+    def cells(self, pool: Pool) -> list[tuple[Cell, Vector]]:
+        """Return the pool's cells that the profile can use."""
+        known = self._cells.get(pool)
+        if known is not None and known[0] == pool.version:
+            return known[1]
+        found = [(cell, place[0]) for shape, cell in pool.cells.items() if (place := self.place(shape)) is not None]
+        self._cells[pool] = (pool.version, found)
+        return found
+
+    def domains(self, pool: Pool) -> dict[str, list[tuple[Cell, Vector]]]:
+        """Return the usable cells by value of the gang's topology key."""
+        known = self._domains.get(pool)
+        if known is not None and known[0] == pool.version:
+            return known[1]
+        found: dict[str, list[tuple[Cell, Vector]]] = {}
+        for shape, cell in pool.cells.items():
+            place = self.place(shape)
+            if place is not None:
+                found.setdefault(place[1], []).append((cell, place[0]))
+        self._domains[pool] = (pool.version, found)
+        return found
+
+    def runs(self, pool: Pool) -> list[Run]:
+        """Return every usable lot of a pool in walking order."""
+        known = self._runs.get(pool)
+        if known is not None and known[0] == pool.lots_version:
+            return known[1]
+        lots = ((lot, vector) for cell, vector in self.cells(pool) for lot in cell.lots.values())
+        found = runs_of(lots, self.rank(pool.state))
+        self._runs[pool] = (pool.lots_version, found)
+        return found
+
+    def domain_runs(self, pool: Pool, domain: str) -> list[Run]:
+        """Return the usable lots of one domain in walking order."""
+        cells = self.domains(pool).get(domain, ())
+        return runs_of(((lot, vector) for cell, vector in cells for lot in cell.lots.values()), self.rank(pool.state))
+
+    def rank(self, state: MachineState) -> Rank:
+        """Return how lots in a state are ordered for this profile."""
+        if state is MachineState.IDLE:
+            return self.rank_idle
+        return self.rank_spec if state is MachineState.SPECULATIVE else keep_rank
+
+
+class Views:
+    """The views of one fleet under one set of rules."""
+
+    def __init__(self, fleet: Fleet, rules: Rules) -> None:
+        self.fleet = fleet
+        self.rules = rules
+        self._views: dict[tuple[str, tuple[tuple[str, int], ...], tuple[str, ...], bool], View] = {}
+        self._fits: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[int, list[Shape]]] = {}
+
+    def show(self, needs: Iterable[Need]) -> None:
+        """Make every label key that these rows mention visible; if that is news, start all views anew."""
+        profiles = {need.profile.fingerprint: need.profile for need in needs}
+        before = self.fleet.generation
+        self.fleet.see(key for profile in profiles.values() for key in visible_keys(profile))
+        if before != self.fleet.generation or len(self._views) > _MOST_VIEWS:
+            self._views.clear()
+        if before != self.fleet.generation or len(self._fits) > _MOST_VIEWS:
+            self._fits.clear()
+
+    def of(self, need: Need, *, floor: bool | None = None) -> View:
+        """Return the view of a row; `floor` says whether machines must hold one unit, else the rules say."""
+        wanted_floor = self.rules.unit_floor if floor is None else floor
+        amounts = need.aggregate.amounts
+        dims = tuple([name for name, _ in amounts])
+        key = (need.profile.fingerprint, need.min_unit.amounts, dims, wanted_floor)
+        view = self._views.get(key)
+        if view is None:
+            view = self._views[key] = View(need, dims, self.rules, floor=wanted_floor)
+        return view
+
+    def fits_one_machine(self, need: Need) -> bool:
+        """Say whether a whole gang fits on some machine: bound or being bound to its cluster, Idle or Speculative."""
+        shapes = self._holding(need)
+        if not shapes:
+            return False
+        fleet, cluster = self.fleet, need.cluster
+        pools = (
+            fleet.pool(MachineState.IDLE).cells,
+            fleet.pool(MachineState.SPECULATIVE).cells,
+            fleet.pool(MachineState.CONFIGURED, cluster).cells,
+            fleet.pool(MachineState.CONFIGURING, cluster).cells,
+        )
+        for cells in pools:
+            for shape in shapes:
+                cell = cells.get(shape)
+                if cell is not None and cell.count:
+                    return True
+        return False
+
+    def _holding(self, need: Need) -> list[Shape]:
+        key = (need.profile.fingerprint, need.aggregate.amounts)
+        known = self._fits.get(key)
+        if known is not None and known[0] == len(self.fleet.shapes):
+            return known[1]
+        found = [
+            shape
+            for shape in self.fleet.shapes.values()
+            if shape.allocatable.covers(need.aggregate) and matches(need.profile, shape.label)
+        ]
+        self._fits[key] = (len(self.fleet.shapes), found)
+        return found
