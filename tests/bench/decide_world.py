@@ -48,7 +48,9 @@ ZONES = ("zone-a", "zone-b", "zone-c")
 
 def _profile(kind: str, *, same: str | None, priority: int, ordinals: tuple[int, int]) -> NeedProfile:
     requirements = [
-        Requirement(INSTANCE_TYPE_KEY, Operator.IN, (kind,)) if kind else Requirement(INSTANCE_TYPE_KEY, Operator.EXISTS)
+        Requirement(INSTANCE_TYPE_KEY, Operator.IN, (kind,))
+        if kind
+        else Requirement(INSTANCE_TYPE_KEY, Operator.EXISTS)
     ]
     if same:
         requirements.append(Requirement(same, Operator.SAME))

@@ -45,6 +45,7 @@ from scaletest.model.attribution import penalty_uusd
 SECTIONS = (MachineState.CONFIGURED, MachineState.CONFIGURING, MachineState.CREATING)
 ACQUIRABLE = (MachineState.IDLE, MachineState.SPECULATIVE)
 BUDGET = 10
+HOME_STEPS = (Criterion.SATISFIABLE, Criterion.CREDITABLE_COVERAGE, Criterion.OWN_COVERAGE)
 
 
 @dataclass(frozen=True)
@@ -169,9 +170,12 @@ def choose(buckets: Sequence[PlainBucket], wanted: Resources, rules: Rules = COM
     order = sorted(buckets, key=lambda bucket: [value for _, value in rank(bucket, wanted, rules)])
     best, rivals = order[0], order[1:]
     satisfiable = best.total.covers(wanted)
+    homes = [bucket.value for bucket in buckets if bucket.own.covers(wanted)]
+    if tuple(step for step, _ in rules.criteria[:3]) == HOME_STEPS and homes == [best.value]:
+        return Choice(best.value, Rule.OWN, satisfiable)
     serving = rules.criteria[1][0] in {Criterion.CREDITABLE_COVERAGE, Criterion.CREDITABLE_PRESENCE}
     if serving and satisfiable and coverage(best.creditable, wanted, cap=True) > 0:
-        rivals = [rival for rival in rivals if coverage(rival.creditable, wanted, cap=True) > 0]
+        rivals = [rival for rival in rivals if rank(rival, wanted, rules)[:2] == rank(best, wanted, rules)[:2]]
         if not rivals:
             return Choice(best.value, Rule.CREDITABLE, satisfiable)
     if not rivals:

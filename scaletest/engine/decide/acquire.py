@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Final
 
-from scaletest.engine.decide.credit import ACQUIRABLE
 from scaletest.engine.decide.displacement import acquire_displacing
+from scaletest.engine.decide.domains import ACQUIRABLE
 from scaletest.engine.decide.fleet import Fleet, Pool
 from scaletest.engine.decide.rules import Displacement, GangDomain, Rules
 from scaletest.engine.decide.spread import claim_spread

@@ -108,28 +108,19 @@ class Chooser:
     serving_first: bool
 
     def choose(self, buckets: Sequence[Measured]) -> Choice:
-        """Return the best bucket and the first rule that told it from all its rivals."""
+        """Return the best bucket and the first rule that told it from its closest rival."""
         if not buckets:
             return Choice(None, Rule.NO_SUPPLY, satisfiable=False)
-        if len(buckets) == 1:
-            return self._alone(buckets[0])
         ranked = sorted((self._rank(bucket), bucket) for bucket in buckets)
         (first, best), rivals = ranked[0], ranked[1:]
-        if self._serves(best):
-            rivals = [rival for rival in rivals if rival[1].creditable]
+        if self.serving_first and best.satisfiable and best.creditable:
+            # Rule 2 is named unless a rival serves as much: which other domains could hold the gang was not asked.
+            rivals = [rival for rival in rivals if rival[0][:2] == first[:2]]
         if not rivals:
-            return Choice(best.value, Rule.CREDITABLE, satisfiable=True)
+            serves = self.serving_first and best.satisfiable and best.creditable > 0
+            return Choice(best.value, Rule.CREDITABLE if serves else Rule.ONLY, best.satisfiable)
         rule = next(rule for rule, mine, other in zip(self.rules, first, rivals[0][0], strict=True) if mine != other)
         return Choice(best.value, rule, best.satisfiable)
-
-    def _alone(self, bucket: Measured) -> Choice:
-        rule = Rule.CREDITABLE if self._serves(bucket) else Rule.ONLY
-        return Choice(bucket.value, rule, bucket.satisfiable)
-
-    def _serves(self, bucket: Measured) -> bool:
-        # A serving domain that holds the gang wins over fresh ones unseen, so rule 2 is named even where rule 1
-        # would have been enough: which fresh domains exist must not change what is reported.
-        return self.serving_first and bucket.satisfiable and bucket.creditable > 0
 
     def _rank(self, bucket: Measured) -> tuple[int | str, ...]:
         return tuple(key(bucket) for key in self.keys)

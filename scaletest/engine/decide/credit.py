@@ -10,47 +10,18 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
-from scaletest.engine.decide.buckets import Bucket, Chooser, Measured, Yardstick, chooser, yardstick
+from scaletest.engine.decide.domains import ACQUIRABLE, Domains, Placed, own_by_fingerprint
 from scaletest.engine.decide.fleet import Fleet, Lot, Pool
-from scaletest.engine.decide.rules import ClaimOrder, CreditScope, Own, Rules
+from scaletest.engine.decide.rules import ClaimOrder, CreditScope, Rules
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.values import Choice
 from scaletest.engine.decide.views import Run, Vector, keep_rank, runs_of
 from scaletest.engine.decide.walk import claim
 from scaletest.model import MachineState, Need
 
-__all__ = ["ACQUIRABLE", "Credit"]
+__all__ = ["Credit"]
 
-ACQUIRABLE: Final = (MachineState.IDLE, MachineState.SPECULATIVE)
-
-OwnLots = Callable[[Pool, Need], Iterable[Lot]]
 Sections = Iterable[list[Run]]
-Placed = tuple[Lot, Vector, str]
-
-
-def _own_by_group(pool: Pool, need: Need) -> Iterable[Lot]:
-    groups = pool.owners.get(need.profile.fingerprint)
-    return groups.get(need.group, ()) if groups else ()
-
-
-def _own_by_fingerprint(pool: Pool, need: Need) -> Iterable[Lot]:
-    return [lot for lots in pool.owners.get(need.profile.fingerprint, {}).values() for lot in lots]
-
-
-_OWN: Final = MappingProxyType[Own, OwnLots](
-    {Own.GROUP_AND_FINGERPRINT: _own_by_group, Own.FINGERPRINT: _own_by_fingerprint}
-)
-
-
-class _Tally:
-    """What one domain holds for one gang, while it is being added up."""
-
-    __slots__ = ("bound", "count", "own")
-
-    def __init__(self, width: int) -> None:
-        self.count = 0
-        self.bound = [0] * width
-        self.own = [0] * width
+ClaimGang = Callable[[Turn, list[Placed], Sections], bool]
 
 
 class Credit:
@@ -58,8 +29,7 @@ class Credit:
 
     def __init__(self, fleet: Fleet, rules: Rules) -> None:
         self._fleet = fleet
-        self._chooser: Chooser = chooser(rules.criteria, serving_first=rules.serving_first)
-        self._own = _OWN[rules.own]
+        self._domains = Domains(fleet, rules)
         self._bound_states = tuple(s for s in rules.credited if s is not MachineState.CREATING)
         self._counts_creating = MachineState.CREATING in rules.credited
         self._claim_gang = _CLAIM_ORDERS[rules.claim_order]
@@ -81,17 +51,17 @@ class Credit:
                 return
         if self._counts_creating:
             pool = self._fleet.pool(MachineState.CREATING)
-            mine = _own_by_fingerprint(pool, turn.need)
+            mine = own_by_fingerprint(pool, turn.need)
             claim(runs_of(_usable(turn, mine), keep_rank), turn.wanted, turn.claims)
 
     def _gang(self, turn: Turn) -> None:
-        own = list(self._own_lots(turn))
-        turn.choice = self._choose(turn, own)
+        pools = self._bound_pools(turn.need)
+        own = self._domains.own_lots(turn, pools)
+        turn.choice = self._domains.choose(turn, pools, own)
         domain = turn.choice.domain
         if domain is None:
             return
         # Sections are sorted only if they are reached: a gang that its own machines cover never looks at them.
-        pools = self._bound_pools(turn.need)
         if self._anywhere:
             sections = (turn.view.runs(pool) for pool in pools)
         else:
@@ -104,84 +74,12 @@ class Credit:
         pools = [self._fleet.pool(state, need.cluster) for state in self._bound_states]
         return [pool for pool in pools if pool.count > pool.taken]
 
-    def _own_lots(self, turn: Turn) -> Iterator[Placed]:
-        """Walk the gang's own lots that still have machines: bound ones, then those being created."""
-        pools = self._bound_pools(turn.need)
-        if self._counts_creating:
-            pools.append(self._fleet.pool(MachineState.CREATING))
-        for pool in pools:
-            for lot in self._own(pool, turn.need):
-                place = turn.view.place(lot.cell.shape)
-                if place is not None and len(lot.ids) > lot.taken:
-                    yield lot, place[0], place[1]
-
-    def _choose(self, turn: Turn, own: list[Placed]) -> Choice:
-        tallies = self._bound_tallies(turn)
-        _add_own(tallies, own, len(turn.wanted))
-        measure = yardstick(tuple(turn.wanted))
-        serving = [self._measured(turn, value, tally, measure) for value, tally in tallies.items()]
-        unseen = self._chooser.serving_first and any(m.satisfiable and m.creditable for m in serving)
-        if turn.parked or unseen:
-            return self._chooser.choose(serving)
-        empty = _Tally(len(turn.wanted))
-        fresh = [
-            self._measured(turn, value, empty, measure) for value in self._fresh_domains(turn) if value not in tallies
-        ]
-        return self._chooser.choose([m for m in (*serving, *fresh) if m.machines])
-
-    def _bound_tallies(self, turn: Turn) -> dict[str, _Tally]:
-        tallies: dict[str, _Tally] = {}
-        width = len(turn.wanted)
-        for pool in self._bound_pools(turn.need):
-            for value, cells in turn.view.domains(pool).items():
-                for cell, vector in cells:
-                    free = cell.count - cell.taken
-                    if free:
-                        tally = tallies.get(value)
-                        if tally is None:
-                            tally = tallies[value] = _Tally(width)
-                        tally.count += free
-                        for index, have in enumerate(vector):
-                            tally.bound[index] += free * have
-        return tallies
-
-    def _measured(self, turn: Turn, value: str, tally: _Tally, measure: Yardstick) -> Measured:
-        count, total = tally.count, list(tally.bound)
-        if not turn.parked:
-            for state in ACQUIRABLE:
-                for cell, vector in turn.view.domains(self._fleet.pool(state)).get(value, ()):
-                    free = cell.count - cell.taken
-                    if free:
-                        count += free
-                        for index, have in enumerate(vector):
-                            total[index] += free * have
-        return measure.measure(Bucket(value, count, total, tally.bound, tally.own))
-
-    def _fresh_domains(self, turn: Turn) -> list[str]:
-        pools = [turn.view.domains(self._fleet.pool(state)) for state in ACQUIRABLE]
-        return list(dict.fromkeys(value for pool in pools for value in pool))
-
     def _consume(self, turn: Turn, domain: str) -> None:
         """Take what the gang is going to acquire out of sight of the gangs after it."""
         wanted = list(turn.wanted)
         for state in ACQUIRABLE:
             if claim(turn.view.domain_runs(self._fleet.pool(state), domain), wanted, []):
                 return
-
-
-def _add_own(tallies: dict[str, _Tally], own: list[Placed], width: int) -> None:
-    for lot, vector, value in own:
-        free = len(lot.ids) - lot.taken
-        tally = tallies.get(value)
-        if tally is None:
-            tally = tallies[value] = _Tally(width)
-        creating = lot.cell.pool.state is MachineState.CREATING
-        for index, have in enumerate(vector):
-            tally.own[index] += free * have
-            if creating:
-                tally.bound[index] += free * have
-        if creating:
-            tally.count += free
 
 
 def _usable(turn: Turn, lots: Iterable[Lot]) -> Iterator[tuple[Lot, Vector]]:
@@ -193,8 +91,6 @@ def _section(lot: Lot) -> int:
 
 
 _SECTIONS: Final = (MachineState.CONFIGURED, MachineState.CONFIGURING, MachineState.CREATING)
-
-ClaimGang = Callable[[Turn, list[Placed], Sections], bool]
 
 
 def _own_runs(own: list[Placed]) -> list[Run]:

@@ -22,6 +22,8 @@ _LOT_FIELDS: Final = attrgetter("price_uusd_per_hour", "interruption_ppm", "capa
 _MARK_FIELDS: Final = attrgetter(
     "need_fingerprint", "group", "priority", "interruption_penalty_uusd", "reclamation_penalty_uusd"
 )
+_ANY_TYPE: Final = ""
+_NO_KEYS: Final[frozenset[str]] = frozenset()
 _NO_MARK: Final = ("", "", 0, 0, 0)
 # The raw record fields that decide where a machine belongs; equal tuples always mean the same lot.
 _RAW_FIELDS: Final = attrgetter("instance_type", "zone", "labels", "allocatable.amounts", "cluster")
@@ -125,6 +127,8 @@ class Pool:
 class Fleet:
     """Every machine the provider lists, and the index over those that count as supply.
 
+    The index is built by the first `refresh`, when it is known what profiles look at.
+
     A machine whose record makes no sense is refused with a reason; if a good record of it is known, that one stays.
     """
 
@@ -138,7 +142,8 @@ class Fleet:
         """Changes when the whole index is built anew, so that whoever remembers pools or shapes forgets them."""
         self._places: dict[str, Lot] = {}
         self._pools: dict[tuple[MachineState, str], Pool] = {}
-        self._visible: frozenset[str] = frozenset()
+        self._visible: dict[str, frozenset[str]] = {}
+        self._stale = True
         self._load(machines, now_us)
 
     def __len__(self) -> int:
@@ -170,16 +175,23 @@ class Fleet:
             if self._admitted(machine):
                 self._unplace(machine.id)
                 self._store(machine, now_us)
-                lot = self._lot_of(machine)
+                lot = None if self._stale else self._lot_of(machine)
                 if lot is not None:
                     insort(lot.ids, machine.id)
                     self._count(lot, machine.id)
 
-    def see(self, keys: Iterable[str]) -> None:
-        """Make label keys visible. Machines are told apart by visible labels only; a new key sorts them anew."""
-        wanted = self._visible.union(keys)
-        if wanted != self._visible:
-            self._visible = wanted
+    def see(self, types: Iterable[str] | None, keys: frozenset[str]) -> None:
+        """Make label keys visible on some instance types, or on all. Only visible labels tell machines apart."""
+        for kind in (_ANY_TYPE,) if types is None else types:
+            known = self._visible.get(kind, frozenset())
+            if not keys <= known:
+                self._visible[kind] = known | keys
+                self._stale = True
+
+    def refresh(self) -> None:
+        """Build the index if there is none yet, or if something new has become visible."""
+        if self._stale:
+            self._stale = False
             self.generation += 1
             self.shapes.clear()
             self._pools.clear()
@@ -190,7 +202,6 @@ class Fleet:
         for machine in machines:
             if self._admitted(machine):
                 self._store(machine, now_us)
-        self._place_all(self.machines.values())
 
     def _place_all(self, machines: Iterable[Machine]) -> None:
         # Thousands of machines share one place, so the way to a lot is remembered by the raw record.
@@ -290,13 +301,15 @@ class Fleet:
                 del groups[lot.group]
 
     def _shape_of(self, machine: Machine) -> Shape:
-        labels = tuple(pair for pair in machine.labels if pair[0] in self._visible)
-        key = (machine.instance_type, machine.zone, labels, machine.allocatable.amounts)
+        seen = self._visible.get(machine.instance_type, _NO_KEYS) | self._visible.get(_ANY_TYPE, _NO_KEYS)
+        labels = tuple([pair for pair in machine.labels if pair[0] in seen])
+        zone = machine.zone if ZONE_KEY in seen else ""
+        key = (machine.instance_type, zone, labels, machine.allocatable.amounts)
         shape = self.shapes.get(key)
         if shape is None:
             shape = self.shapes[key] = Shape(
                 instance_type=machine.instance_type,
-                zone=machine.zone,
+                zone=zone,
                 labels=labels,
                 allocatable=machine.allocatable,
             )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from scaletest.engine.decide.rules import Counting
 from scaletest.model import NeedProfile, Operator, Requirement, Resources
+from scaletest.model.demand import INSTANCE_TYPE_KEY
 
 __all__ = ["LabelOf", "counted", "matches", "visible_keys"]
 
@@ -33,9 +34,11 @@ def _passes(requirement: Requirement, value: str | None) -> bool:
             return value is not None and (not requirement.values or value in requirement.values)
 
 
-def visible_keys(profile: NeedProfile) -> tuple[str, ...]:
-    """Return the label keys this profile can tell machines apart by."""
-    return (*(r.key for r in profile.requirements), *(s.topology_key for s in profile.spread))
+def visible_keys(profile: NeedProfile) -> tuple[tuple[str, ...] | None, frozenset[str]]:
+    """Return the label keys this profile can tell machines apart by, and on which instance types (None is all)."""
+    keys = frozenset((*(r.key for r in profile.requirements), *(s.topology_key for s in profile.spread)))
+    pinned = [r.values for r in profile.requirements if r.key == INSTANCE_TYPE_KEY and r.operator is Operator.IN]
+    return (pinned[0] if pinned else None), keys
 
 
 def counted(allocatable: Resources, min_unit: Resources, *, counting: Counting) -> Resources:

@@ -172,10 +172,19 @@ class Rules:
     release_shield: bool = True
 
     @property
+    def own_settles(self) -> bool:
+        """Say whether a domain that a gang's own machines cover cannot be beaten, only tied by another such domain.
+
+        Then no other domain needs to be looked at, which is the normal case of a gang that is served.
+        """
+        start = (Criterion.SATISFIABLE, Criterion.CREDITABLE_COVERAGE, Criterion.OWN_COVERAGE)
+        return tuple(criterion for criterion, _ in self.criteria[:3]) == start
+
+    @property
     def serving_first(self) -> bool:
         """Say whether a domain that serves always beats one that does not, among those that hold the gang.
 
-        If so, domains without bound machines need not be ranked once a serving one can hold the gang.
+        Then domains without bound machines need not be ranked once a serving one can hold the gang.
         """
         serving = (Criterion.CREDITABLE_COVERAGE, Criterion.CREDITABLE_PRESENCE)
         return self.criteria[0][0] is Criterion.SATISFIABLE and self.criteria[1][0] in serving

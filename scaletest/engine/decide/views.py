@@ -6,6 +6,7 @@ that its cells or lots changed.
 
 from collections.abc import Callable, Iterable
 from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from scaletest.engine.decide.fleet import Cell, Fleet, Lot, Pool, Shape
@@ -27,16 +28,10 @@ _MOST_VIEWS: Final = 16_384
 
 def runs_of(lots: Iterable[tuple[Lot, Vector]], rank: Rank) -> list[Run]:
     """Sort lots into runs of equal rank."""
-    ranked = sorted(((rank(lot), lot.ids[0], lot, vector) for lot, vector in lots), key=_first_two)
-    return [[(lot, vector) for _, _, lot, vector in run] for _, run in groupby(ranked, key=_first)]
-
-
-def _first(entry: tuple[tuple[int, ...], str, Lot, Vector]) -> tuple[int, ...]:
-    return entry[0]
-
-
-def _first_two(entry: tuple[tuple[int, ...], str, Lot, Vector]) -> tuple[tuple[int, ...], str]:
-    return entry[:2]
+    ranked = [(rank(lot), lot, vector) for lot, vector in lots]
+    if len(ranked) > 1:
+        ranked.sort(key=itemgetter(0))
+    return [[(lot, vector) for _, lot, vector in run] for _, run in groupby(ranked, key=itemgetter(0))]
 
 
 def keep_rank(lot: Lot) -> tuple[int, ...]:
@@ -127,17 +122,20 @@ class Views:
     def __init__(self, fleet: Fleet, rules: Rules) -> None:
         self.fleet = fleet
         self.rules = rules
+        self._shown: set[str] = set()
         self._views: dict[tuple[str, tuple[tuple[str, int], ...], tuple[str, ...], bool], View] = {}
         self._fits: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[int, list[Shape]]] = {}
 
     def show(self, needs: Iterable[Need]) -> None:
-        """Make every label key that these rows mention visible; if that is news, start all views anew."""
-        profiles = {need.profile.fingerprint: need.profile for need in needs}
+        """Make every label that these rows' profiles look at visible; if that is news, start all views anew."""
+        for fingerprint, profile in {need.profile.fingerprint: need.profile for need in needs}.items():
+            if fingerprint not in self._shown:
+                self._shown.add(fingerprint)
+                self.fleet.see(*visible_keys(profile))
         before = self.fleet.generation
-        self.fleet.see(key for profile in profiles.values() for key in visible_keys(profile))
-        if before != self.fleet.generation or len(self._views) > _MOST_VIEWS:
+        self.fleet.refresh()
+        if before != self.fleet.generation or len(self._views) > _MOST_VIEWS or len(self._fits) > _MOST_VIEWS:
             self._views.clear()
-        if before != self.fleet.generation or len(self._fits) > _MOST_VIEWS:
             self._fits.clear()
 
     def of(self, need: Need, *, floor: bool | None = None) -> View:
