@@ -15,7 +15,7 @@ from scaletest.engine.decide.fleet import Fleet, Lot, Pool
 from scaletest.engine.decide.rules import ClaimOrder, CreditScope, Rules
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.views import Run, Vector, keep_rank, runs_of
-from scaletest.engine.decide.walk import claim
+from scaletest.engine.decide.walk import claim, claim_exactly
 from scaletest.model import MachineState, Need
 
 __all__ = ["Credit"]
@@ -71,8 +71,8 @@ class Credit:
             self._consume(turn, domain)
 
     def _bound_pools(self, need: Need) -> list[Pool]:
-        pools = [self._fleet.pool(state, need.cluster) for state in self._bound_states]
-        return [pool for pool in pools if pool.count > pool.taken]
+        pools = self._fleet.bound(need.cluster)
+        return [pool for pool in pools if pool.count > pool.taken and pool.state in self._bound_states]
 
     def _consume(self, turn: Turn, domain: str) -> None:
         """Take what the gang is going to acquire out of sight of the gangs after it."""
@@ -86,19 +86,21 @@ def _usable(turn: Turn, lots: Iterable[Lot]) -> Iterator[tuple[Lot, Vector]]:
     return ((lot, place[0]) for lot in lots if (place := turn.view.place(lot.cell.shape)) is not None)
 
 
-def _section(lot: Lot) -> int:
-    return _SECTIONS.index(lot.cell.pool.state)
-
-
 _SECTIONS: Final = (MachineState.CONFIGURED, MachineState.CONFIGURING, MachineState.CREATING)
 
 
 def _own_runs(own: list[Placed]) -> list[Run]:
-    return runs_of(((lot, vector) for lot, vector, _ in own), lambda lot: (_section(lot), *lot.keep))
+    return runs_of([(lot, vector) for lot, vector, _ in own], _section_rank)
+
+
+def _section_rank(lot: Lot) -> tuple[int, ...]:
+    return (_SECTIONS.index(lot.cell.pool.state), *lot.keep)
 
 
 def _incumbent_first(turn: Turn, own: list[Placed], sections: Sections) -> bool:
     """Claim own machines first, each side in keep order: a maturing neighbour cannot push a serving machine out."""
+    if claim_exactly([(lot, vector) for lot, vector, _ in own], turn.wanted, turn.claims):
+        return True
     return claim(_own_runs(own), turn.wanted, turn.claims) or _keep_order(turn, [], sections)
 
 

@@ -81,13 +81,12 @@ class Lot:
 class Cell:
     """All machines of one shape in one pool."""
 
-    __slots__ = ("count", "lots", "ordered", "pool", "shape", "taken")
+    __slots__ = ("count", "lots", "pool", "shape", "taken")
 
     def __init__(self, pool: "Pool", shape: Shape) -> None:
         self.pool = pool
         self.shape = shape
         self.lots: dict[tuple[object, ...], Lot] = {}
-        self.ordered: list[Lot] | None = None
         self.count = 0
         self.taken = 0
 
@@ -95,7 +94,7 @@ class Cell:
 class Pool:
     """All machines in one state: of one cluster if the state binds them, of the whole fleet if it does not."""
 
-    __slots__ = ("cells", "cluster", "count", "lots_version", "owners", "state", "taken", "version")
+    __slots__ = ("cells", "cluster", "count", "owners", "state", "taken", "version")
 
     def __init__(self, state: MachineState, cluster: str) -> None:
         self.state = state
@@ -106,8 +105,6 @@ class Pool:
         self.taken = 0
         self.version = 0
         """Changes when a cell is added: what a profile can see of this pool must be looked up again."""
-        self.lots_version = 0
-        """Changes when a lot appears or empties: cached walks of this pool must be sorted again."""
 
     def lots(self) -> Iterator[Lot]:
         """Walk every lot that has machines."""
@@ -115,13 +112,12 @@ class Pool:
 
     def untake(self) -> None:
         """Forget the claims of the cycle."""
-        if self.taken:
-            self.taken = 0
-            for cell in self.cells.values():
-                if cell.taken:
-                    cell.taken = 0
-                    for lot in cell.lots.values():
-                        lot.taken = 0
+        self.taken = 0
+        for cell in self.cells.values():
+            if cell.taken:
+                cell.taken = 0
+                for lot in cell.lots.values():
+                    lot.taken = 0
 
 
 class Fleet:
@@ -141,7 +137,8 @@ class Fleet:
         self.generation = 0
         """Changes when the whole index is built anew, so that whoever remembers pools or shapes forgets them."""
         self._places: dict[str, Lot] = {}
-        self._pools: dict[tuple[MachineState, str], Pool] = {}
+        self._pools: dict[tuple[str, str], Pool] = {}
+        self._bound: dict[str, tuple[Pool, Pool]] = {}
         self._visible: dict[str, frozenset[str]] = {}
         self._stale = True
         self._load(machines, now_us)
@@ -151,20 +148,29 @@ class Fleet:
 
     def pool(self, state: MachineState, cluster: str = "") -> Pool:
         """Return the pool of a state; a cluster is needed exactly for bound states."""
-        key = (state, cluster)
+        # The plain text of a state hashes in C; the member itself hashes in Python, and this is asked constantly.
+        key = (state._value_, cluster)
         found = self._pools.get(key)
         if found is None:
             found = self._pools[key] = Pool(state, cluster)
         return found
 
+    def bound(self, cluster: str) -> tuple[Pool, Pool]:
+        """Return a cluster's Configured and Configuring pools."""
+        found = self._bound.get(cluster)
+        if found is None:
+            pools = (self.pool(MachineState.CONFIGURED, cluster), self.pool(MachineState.CONFIGURING, cluster))
+            found = self._bound[cluster] = pools
+        return found
+
     def pools(self, state: MachineState) -> list[Pool]:
         """Return every pool of a state, sorted by cluster."""
-        return sorted((p for (s, _), p in self._pools.items() if s is state), key=lambda pool: pool.cluster)
+        return sorted((p for p in self._pools.values() if p.state is state), key=lambda pool: pool.cluster)
 
     def untake(self, states: tuple[MachineState, ...] = _SUPPLY) -> None:
         """Forget the claims of the cycle in some states."""
-        for (state, _), pool in self._pools.items():
-            if state in states:
+        for pool in self._pools.values():
+            if pool.taken and pool.state in states:
                 pool.untake()
 
     def apply(self, changed: Iterable[Machine] = (), *, removed: Iterable[str] = (), now_us: int = 0) -> None:
@@ -195,6 +201,7 @@ class Fleet:
             self.generation += 1
             self.shapes.clear()
             self._pools.clear()
+            self._bound.clear()
             self._places.clear()
             self._place_all(self.machines.values())
 
@@ -282,8 +289,6 @@ class Fleet:
 
     def _new_lot(self, cell: Cell, terms: Terms, mark: Mark) -> Lot:
         lot = cell.lots[terms, mark] = Lot(cell, terms, mark)
-        cell.ordered = None
-        cell.pool.lots_version += 1
         if lot.fingerprint:
             cell.pool.owners.setdefault(lot.fingerprint, {}).setdefault(lot.group, []).append(lot)
         return lot
@@ -292,8 +297,6 @@ class Fleet:
         cell = lot.cell
         mark = (lot.fingerprint, lot.group, lot.priority, lot.interruption_uusd, lot.reclamation_uusd)
         del cell.lots[(lot.price_uusd, lot.interruption_ppm, lot.capacity_type), mark]
-        cell.ordered = None
-        cell.pool.lots_version += 1
         if lot.fingerprint:
             groups = cell.pool.owners[lot.fingerprint]
             groups[lot.group].remove(lot)

@@ -75,7 +75,7 @@ def release(
         hold_us = settings.holds_us.get(lot.capacity_type)
         kind = str(lot.capacity_type)
         if hold_us is None:
-            kept = len(lot.ids) - sum(machine in claimed for machine in lot.ids) if claimed else len(lot.ids)
+            kept = len(lot.ids) - lot.taken if claimed else len(lot.ids)
             reason = f"{kind} is kept for ever"
             held[reason] = held.get(reason, 0) + kept
             continue

@@ -7,7 +7,7 @@ from typing import Final
 
 from scaletest.engine.decide.rules import RowOrder
 from scaletest.engine.decide.values import Refusal, Row
-from scaletest.model import Need, NeedProfile, Resources
+from scaletest.model import Need, NeedProfile
 
 __all__ = ["merged", "order_of", "precedence", "sound"]
 
@@ -21,19 +21,17 @@ def precedence(profile: NeedProfile) -> tuple[int, int, int]:
 
 def sound(needs: Sequence[Need]) -> tuple[Sequence[Need], list[Refusal]]:
     """Return the rows that make sense, and how many do not."""
-    good = [need for need in needs if _amounts_are_sound(need.aggregate) and _amounts_are_sound(need.min_unit)]
-    if len(good) == len(needs):
+    bad = {
+        id(need)
+        for need in needs
+        for _, amount in (*need.aggregate.amounts, *need.min_unit.amounts)
+        if amount.__class__ is not int or amount <= 0
+    }
+    if not bad:
         return needs, []
+    good = [need for need in needs if id(need) not in bad]
     reason = "the amounts of a row must be whole numbers above zero"
     return good, [Refusal("demand", "bad-row", reason, len(needs) - len(good))]
-
-
-def _amounts_are_sound(amounts: Resources) -> bool:
-    # A plain loop: this runs for every row of every cycle.
-    for _, amount in amounts.amounts:  # noqa: SIM110
-        if type(amount) is not int or amount <= 0:
-            return False
-    return True
 
 
 def merged(needs: Sequence[Need]) -> Sequence[Need]:

@@ -28,9 +28,7 @@ _MOST_VIEWS: Final = 16_384
 
 def runs_of(lots: Iterable[tuple[Lot, Vector]], rank: Rank) -> list[Run]:
     """Sort lots into runs of equal rank."""
-    ranked = [(rank(lot), lot, vector) for lot, vector in lots]
-    if len(ranked) > 1:
-        ranked.sort(key=itemgetter(0))
+    ranked = sorted([(rank(lot), lot, vector) for lot, vector in lots], key=itemgetter(0))
     return [[(lot, vector) for _, lot, vector in run] for _, run in groupby(ranked, key=itemgetter(0))]
 
 
@@ -42,7 +40,7 @@ def keep_rank(lot: Lot) -> tuple[int, ...]:
 class View:
     """One profile's sight of the fleet, with amounts as tuples over the dimensions it asks for."""
 
-    __slots__ = ("_cells", "_domains", "_places", "_runs", "dims", "profile", "rank_idle", "rank_spec", "rules", "unit")
+    __slots__ = ("_cells", "_domains", "_places", "dims", "profile", "rank_idle", "rank_spec", "rules", "unit")
 
     def __init__(self, need: Need, dims: tuple[str, ...], rules: Rules, *, floor: bool) -> None:
         self.profile: NeedProfile = need.profile
@@ -55,7 +53,6 @@ class View:
         self._places: dict[Shape, tuple[Vector, str] | None] = {}
         self._cells: dict[Pool, tuple[int, list[tuple[Cell, Vector]]]] = {}
         self._domains: dict[Pool, tuple[int, dict[str, list[tuple[Cell, Vector]]]]] = {}
-        self._runs: dict[Pool, tuple[int, list[Run]]] = {}
 
     def place(self, shape: Shape) -> tuple[Vector, str] | None:
         """Return what a machine of this shape counts for and its domain, or None if the profile cannot use it."""
@@ -95,19 +92,16 @@ class View:
         return found
 
     def runs(self, pool: Pool) -> list[Run]:
-        """Return every usable lot of a pool in walking order."""
-        known = self._runs.get(pool)
-        if known is not None and known[0] == pool.lots_version:
-            return known[1]
-        lots = ((lot, vector) for cell, vector in self.cells(pool) for lot in cell.lots.values())
-        found = runs_of(lots, self.rank(pool.state))
-        self._runs[pool] = (pool.lots_version, found)
-        return found
+        """Return the pool's usable lots in walking order; cells with nothing left are left out."""
+        return self._sorted(pool, self.cells(pool))
 
     def domain_runs(self, pool: Pool, domain: str) -> list[Run]:
         """Return the usable lots of one domain in walking order."""
-        cells = self.domains(pool).get(domain, ())
-        return runs_of(((lot, vector) for cell, vector in cells for lot in cell.lots.values()), self.rank(pool.state))
+        return self._sorted(pool, self.domains(pool).get(domain, ()))
+
+    def _sorted(self, pool: Pool, cells: Iterable[tuple[Cell, Vector]]) -> list[Run]:
+        lots = [(lot, vector) for cell, vector in cells if cell.count > cell.taken for lot in cell.lots.values()]
+        return runs_of(lots, self.rank(pool.state))
 
     def rank(self, state: MachineState) -> Rank:
         """Return how lots in a state are ordered for this profile."""
@@ -124,7 +118,7 @@ class Views:
         self.rules = rules
         self._shown: set[str] = set()
         self._views: dict[tuple[str, tuple[tuple[str, int], ...], tuple[str, ...], bool], View] = {}
-        self._fits: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[int, list[Shape]]] = {}
+        self._fits: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[bool, list[Shape]]] = {}
 
     def show(self, needs: Iterable[Need]) -> None:
         """Make every label that these rows' profiles look at visible; if that is news, start all views anew."""
@@ -134,9 +128,10 @@ class Views:
                 self.fleet.see(*visible_keys(profile))
         before = self.fleet.generation
         self.fleet.refresh()
-        if before != self.fleet.generation or len(self._views) > _MOST_VIEWS or len(self._fits) > _MOST_VIEWS:
+        if before != self.fleet.generation or len(self._views) > _MOST_VIEWS:
             self._views.clear()
-            self._fits.clear()
+        # Which gangs fit is asked anew every cycle, once per profile and size.
+        self._fits.clear()
 
     def of(self, need: Need, *, floor: bool | None = None) -> View:
         """Return the view of a row; `floor` says whether machines must hold one unit, else the rules say."""
@@ -151,32 +146,23 @@ class Views:
 
     def fits_one_machine(self, need: Need) -> bool:
         """Say whether a whole gang fits on some machine: bound or being bound to its cluster, Idle or Speculative."""
-        shapes = self._holding(need)
-        if not shapes:
-            return False
-        fleet, cluster = self.fleet, need.cluster
-        pools = (
-            fleet.pool(MachineState.IDLE).cells,
-            fleet.pool(MachineState.SPECULATIVE).cells,
-            fleet.pool(MachineState.CONFIGURED, cluster).cells,
-            fleet.pool(MachineState.CONFIGURING, cluster).cells,
-        )
-        for cells in pools:
-            for shape in shapes:
-                cell = cells.get(shape)
-                if cell is not None and cell.count:
-                    return True
-        return False
-
-    def _holding(self, need: Need) -> list[Shape]:
         key = (need.profile.fingerprint, need.aggregate.amounts)
         known = self._fits.get(key)
-        if known is not None and known[0] == len(self.fleet.shapes):
-            return known[1]
-        found = [
+        if known is None:
+            shapes = self._holding(need)
+            pools = (self.fleet.pool(MachineState.IDLE), self.fleet.pool(MachineState.SPECULATIVE))
+            known = self._fits[key] = (any(_has_one(pool, shapes) for pool in pools), shapes)
+        anywhere, shapes = known
+        return anywhere or (bool(shapes) and any(_has_one(pool, shapes) for pool in self.fleet.bound(need.cluster)))
+
+    def _holding(self, need: Need) -> list[Shape]:
+        return [
             shape
             for shape in self.fleet.shapes.values()
             if shape.allocatable.covers(need.aggregate) and matches(need.profile, shape.label)
         ]
-        self._fits[key] = (len(self.fleet.shapes), found)
-        return found
+
+
+def _has_one(pool: Pool, shapes: list[Shape]) -> bool:
+    cells = pool.cells
+    return any((cell := cells.get(shape)) is not None and cell.count for shape in shapes)
