@@ -24,8 +24,7 @@ def facts(decisions: Decisions) -> dict[str, object]:
 def _by_rule(decisions: Decisions) -> dict[str, int]:
     counts: dict[str, int] = {}
     for refusal in decisions.refusals:
-        if refusal.rule not in {"paused", "dry-run", "never-acts"}:
-            counts[refusal.rule] = counts.get(refusal.rule, 0) + refusal.machines
+        counts[refusal.rule] = counts.get(refusal.rule, 0) + refusal.machines
     return counts
 
 

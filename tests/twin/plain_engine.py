@@ -574,7 +574,9 @@ def plain_decide(
     if wake:
         refusals.append(("max-actions", len(actions) - settings.max_actions))
         actions = actions[: settings.max_actions]
-    blocked = not rules.acts or settings.paused or settings.dry_run
+    block = "never-acts" if not rules.acts else "paused" if settings.paused else "dry-run" if settings.dry_run else ""
+    blocked = bool(block and actions)
+    refusals.append((block, len(actions) if blocked else 0))
     shorts = shortfalls(unresolved, memory)
     return Decisions(
         actions=() if blocked else tuple(actions),
