@@ -133,11 +133,12 @@ def _claim_one_by_one(live: Run, wanted: list[int], claims: list[Claim]) -> None
 
 
 def claimed_ids(claims: list[Claim]) -> tuple[str, ...]:
-    """Return the machines behind claims."""
+    """Return the machines behind claims, sorted: how lots happen to be stored must not show."""
     if len(claims) == 1:
         lot, start, stop = claims[0]
         return tuple(lot.ids[start:stop])
     names: list[str] = []
     for lot, start, stop in claims:
         names += lot.ids[start:stop]
+    names.sort()
     return tuple(names)
