@@ -12,10 +12,11 @@ from typing import Final
 
 from scaletest.engine.decide.domains import ACQUIRABLE, Domains, Placed, own_by_fingerprint
 from scaletest.engine.decide.fleet import Fleet, Lot, Pool
-from scaletest.engine.decide.rules import ClaimOrder, CreditScope, Rules
+from scaletest.engine.decide.rules import ClaimOrder, CreditScope, Own, Rules
 from scaletest.engine.decide.turns import Turn
+from scaletest.engine.decide.values import Choice, Rule
 from scaletest.engine.decide.views import Run, Vector, keep_rank, runs_of
-from scaletest.engine.decide.walk import claim, claim_exactly
+from scaletest.engine.decide.walk import claim, needed
 from scaletest.model import MachineState, Need
 
 __all__ = ["Credit"]
@@ -30,10 +31,16 @@ class Credit:
     def __init__(self, fleet: Fleet, rules: Rules) -> None:
         self._fleet = fleet
         self._domains = Domains(fleet, rules)
+        self._credited = rules.credited
         self._bound_states = tuple(s for s in rules.credited if s is not MachineState.CREATING)
         self._counts_creating = MachineState.CREATING in rules.credited
         self._claim_gang = _CLAIM_ORDERS[rules.claim_order]
         self._anywhere = rules.credit_scope is CreditScope.ANYWHERE
+        self._served_often = (
+            rules.own_settles
+            and rules.own is Own.GROUP_AND_FINGERPRINT
+            and rules.claim_order is ClaimOrder.INCUMBENT_FIRST
+        )
         self._consumes = rules.consumes_virtually
 
     def run(self, turns: list[Turn]) -> None:
@@ -55,6 +62,8 @@ class Credit:
             claim(runs_of(_usable(turn, mine), keep_rank), turn.wanted, turn.claims)
 
     def _gang(self, turn: Turn) -> None:
+        if self._served_often and self._still_served(turn):
+            return
         pools = self._bound_pools(turn.need)
         own = self._domains.own_lots(turn, pools)
         turn.choice = self._domains.choose(turn, pools, own)
@@ -70,8 +79,42 @@ class Credit:
         if not self._claim_gang(turn, own, sections) and self._consumes and not turn.parked:
             self._consume(turn, domain)
 
+    def _still_served(self, turn: Turn) -> bool:
+        """Claim for a gang whose own machines are one kind, in one domain, and just enough; say whether it is one.
+
+        That is nearly every gang of a settled fleet, and what the rules below would find for it; so it is worth a
+        straight line of code.
+        """
+        need, view = turn.need, turn.view
+        fingerprint, group = need.profile.fingerprint, need.group
+        found: list[Lot] = []
+        kind: tuple[Vector, str] | None = None
+        free = 0
+        for pool in self._fleet.held(need.cluster):
+            groups = pool.owners.get(fingerprint)
+            if groups is None or pool.state not in self._credited:
+                continue
+            for lot in groups.get(group, ()):
+                place = view.place(lot.cell.shape)
+                left = len(lot.ids) - lot.taken
+                if place is None or not left:
+                    continue
+                if kind is not None and place != kind:
+                    return False
+                kind = place
+                free += left
+                found.append(lot)
+        if kind is None or free != needed(turn.wanted, kind[0]):
+            return False
+        turn.claims = [(lot, lot.taken, len(lot.ids)) for lot in found]
+        for lot in found:
+            lot.take(len(lot.ids) - lot.taken)
+        turn.wanted = [0] * len(turn.wanted)
+        turn.choice = Choice(kind[1], Rule.OWN, satisfiable=True)
+        return True
+
     def _bound_pools(self, need: Need) -> list[Pool]:
-        pools = self._fleet.bound(need.cluster)
+        pools = self._fleet.held(need.cluster)[:2]
         return [pool for pool in pools if pool.count > pool.taken and pool.state in self._bound_states]
 
     def _consume(self, turn: Turn, domain: str) -> None:
@@ -99,8 +142,6 @@ def _section_rank(lot: Lot) -> tuple[int, ...]:
 
 def _incumbent_first(turn: Turn, own: list[Placed], sections: Sections) -> bool:
     """Claim own machines first, each side in keep order: a maturing neighbour cannot push a serving machine out."""
-    if claim_exactly([(lot, vector) for lot, vector, _ in own], turn.wanted, turn.claims):
-        return True
     return claim(_own_runs(own), turn.wanted, turn.claims) or _keep_order(turn, [], sections)
 
 

@@ -47,8 +47,9 @@ class Engine:
         """Return what this cycle decides: actions, each row's outcome, every refusal, and the memory for the next."""
         fleet, rules, settings = self.fleet, self.rules, self.settings
         needs, refusals = sound(demand.rows)
-        self._views.show(needs)
+        self._views.show(needs, as_gangs=False)
         rows = self._order(self._fold(merged(needs), self._views.fits_one_machine))
+        self._views.show((row.need for row in rows), as_gangs=True)
         turns = turns_of(rows, self._views, stamps(rows, memory, rules.parking))
 
         fleet.untake()

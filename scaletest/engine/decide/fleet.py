@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Final
 
 from scaletest.engine.decide.admission import Rejection, fault_of
+from scaletest.engine.decide.matching import PRESENT, presence_of
 from scaletest.model import CapacityType, Machine, MachineState, Resources
 from scaletest.model.demand import INSTANCE_TYPE_KEY, ZONE_KEY
 
@@ -138,7 +139,7 @@ class Fleet:
         """Changes when the whole index is built anew, so that whoever remembers pools or shapes forgets them."""
         self._places: dict[str, Lot] = {}
         self._pools: dict[tuple[str, str], Pool] = {}
-        self._bound: dict[str, tuple[Pool, Pool]] = {}
+        self._held: dict[str, tuple[Pool, Pool, Pool]] = {}
         self._visible: dict[str, frozenset[str]] = {}
         self._stale = True
         self._load(machines, now_us)
@@ -155,12 +156,16 @@ class Fleet:
             found = self._pools[key] = Pool(state, cluster)
         return found
 
-    def bound(self, cluster: str) -> tuple[Pool, Pool]:
-        """Return a cluster's Configured and Configuring pools."""
-        found = self._bound.get(cluster)
+    def held(self, cluster: str) -> tuple[Pool, Pool, Pool]:
+        """Return the pools that can be credited to a cluster: its Configured, its Configuring, and all Creating."""
+        found = self._held.get(cluster)
         if found is None:
-            pools = (self.pool(MachineState.CONFIGURED, cluster), self.pool(MachineState.CONFIGURING, cluster))
-            found = self._bound[cluster] = pools
+            configured, configuring = MachineState.CONFIGURED, MachineState.CONFIGURING
+            found = self._held[cluster] = (
+                self.pool(configured, cluster),
+                self.pool(configuring, cluster),
+                self.pool(MachineState.CREATING),
+            )
         return found
 
     def pools(self, state: MachineState) -> list[Pool]:
@@ -201,7 +206,7 @@ class Fleet:
             self.generation += 1
             self.shapes.clear()
             self._pools.clear()
-            self._bound.clear()
+            self._held.clear()
             self._places.clear()
             self._place_all(self.machines.values())
 
@@ -305,7 +310,13 @@ class Fleet:
 
     def _shape_of(self, machine: Machine) -> Shape:
         seen = self._visible.get(machine.instance_type, _NO_KEYS) | self._visible.get(_ANY_TYPE, _NO_KEYS)
-        labels = tuple([pair for pair in machine.labels if pair[0] in seen])
+        labels = tuple(
+            [
+                pair if pair[0] in seen else (pair[0], PRESENT)
+                for pair in machine.labels
+                if pair[0] in seen or presence_of(pair[0]) in seen
+            ]
+        )
         zone = machine.zone if ZONE_KEY in seen else ""
         key = (machine.instance_type, zone, labels, machine.allocatable.amounts)
         shape = self.shapes.get(key)

@@ -1,12 +1,13 @@
 """Which machines a profile can use: label tests per machine, and the floor every single machine has to reach."""
 
 from collections.abc import Callable
+from typing import Final
 
 from scaletest.engine.decide.rules import Counting
 from scaletest.model import NeedProfile, Operator, Requirement, Resources
 from scaletest.model.demand import INSTANCE_TYPE_KEY
 
-__all__ = ["LabelOf", "counted", "matches", "visible_keys"]
+__all__ = ["PRESENT", "LabelOf", "counted", "matches", "presence_of", "visible_keys"]
 
 LabelOf = Callable[[str], str | None]
 
@@ -34,11 +35,27 @@ def _passes(requirement: Requirement, value: str | None) -> bool:
             return value is not None and (not requirement.values or value in requirement.values)
 
 
-def visible_keys(profile: NeedProfile) -> tuple[tuple[str, ...] | None, frozenset[str]]:
-    """Return the label keys this profile can tell machines apart by, and on which instance types (None is all)."""
-    keys = frozenset((*(r.key for r in profile.requirements), *(s.topology_key for s in profile.spread)))
+PRESENT: Final = "*"
+"""What a label reads as where only its presence is visible."""
+
+
+def presence_of(key: str) -> str:
+    """Return the name under which the mere presence of a label is visible."""
+    return f"?{key}"
+
+
+def visible_keys(profile: NeedProfile, *, as_gang: bool) -> tuple[tuple[str, ...] | None, frozenset[str]]:
+    """Return the label keys this profile can tell machines apart by, and on which instance types (None is all).
+
+    Before it is known whether a gang folds, it matters only that machines have a value of its topology key; which one
+    matters once it is treated `as_gang`.
+    """
+    keys = {s.topology_key for s in profile.spread}
+    for requirement in profile.requirements:
+        only_presence = requirement.operator is Operator.SAME and not requirement.values and not as_gang
+        keys.add(presence_of(requirement.key) if only_presence else requirement.key)
     pinned = [r.values for r in profile.requirements if r.key == INSTANCE_TYPE_KEY and r.operator is Operator.IN]
-    return (pinned[0] if pinned else None), keys
+    return (pinned[0] if pinned else None), frozenset(keys)
 
 
 def counted(allocatable: Resources, min_unit: Resources, *, counting: Counting) -> Resources:

@@ -116,16 +116,16 @@ class Views:
     def __init__(self, fleet: Fleet, rules: Rules) -> None:
         self.fleet = fleet
         self.rules = rules
-        self._shown: set[str] = set()
+        self._shown: set[tuple[str, bool]] = set()
         self._views: dict[tuple[str, tuple[tuple[str, int], ...], tuple[str, ...], bool], View] = {}
         self._fits: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[bool, list[Shape]]] = {}
 
-    def show(self, needs: Iterable[Need]) -> None:
+    def show(self, needs: Iterable[Need], *, as_gangs: bool) -> None:
         """Make every label that these rows' profiles look at visible; if that is news, start all views anew."""
         for fingerprint, profile in {need.profile.fingerprint: need.profile for need in needs}.items():
-            if fingerprint not in self._shown:
-                self._shown.add(fingerprint)
-                self.fleet.see(*visible_keys(profile))
+            if (fingerprint, as_gangs) not in self._shown:
+                self._shown.add((fingerprint, as_gangs))
+                self.fleet.see(*visible_keys(profile, as_gang=as_gangs))
         before = self.fleet.generation
         self.fleet.refresh()
         if before != self.fleet.generation or len(self._views) > _MOST_VIEWS:
@@ -153,7 +153,9 @@ class Views:
             pools = (self.fleet.pool(MachineState.IDLE), self.fleet.pool(MachineState.SPECULATIVE))
             known = self._fits[key] = (any(_has_one(pool, shapes) for pool in pools), shapes)
         anywhere, shapes = known
-        return anywhere or (bool(shapes) and any(_has_one(pool, shapes) for pool in self.fleet.bound(need.cluster)))
+        if anywhere or not shapes:
+            return anywhere
+        return any(_has_one(pool, shapes) for pool in self.fleet.held(need.cluster)[:2])
 
     def _holding(self, need: Need) -> list[Shape]:
         return [

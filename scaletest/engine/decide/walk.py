@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heapreplace
 from scaletest.engine.decide.fleet import Lot
 from scaletest.engine.decide.views import Run, Vector
 
-__all__ = ["Claim", "claim", "claim_exactly", "claimed_ids", "needed"]
+__all__ = ["Claim", "claim", "claimed_ids", "needed"]
 
 Claim = tuple[Lot, int, int]
 
@@ -43,29 +43,6 @@ def claim(runs: Iterable[Run], wanted: list[int], claims: list[Claim]) -> bool:
         else:
             _claim_merged(run, wanted, claims)
     return not any(wanted)
-
-
-def claim_exactly(lots: list[tuple[Lot, Vector]], wanted: list[int], claims: list[Claim]) -> bool:
-    """Claim all machines of these lots if they are one kind and just enough; say whether that was so.
-
-    This is every gang that is served and unchanged, so it is worth a way around sorting.
-    """
-    if not lots:
-        return False
-    vector = lots[0][1]
-    free = 0
-    for lot, other in lots:
-        if other is not vector and other != vector:
-            return False
-        free += len(lot.ids) - lot.taken
-    if free != needed(wanted, vector):
-        return False
-    for lot, _ in lots:
-        start, stop = lot.taken, len(lot.ids)
-        lot.take(stop - start)
-        claims.append((lot, start, stop))
-    wanted[:] = [0] * len(wanted)
-    return True
 
 
 def _take(lot: Lot, vector: Vector, count: int, wanted: list[int], claims: list[Claim]) -> None:
