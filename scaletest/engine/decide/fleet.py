@@ -27,7 +27,17 @@ _ANY_TYPE: Final = ""
 _NO_KEYS: Final[frozenset[str]] = frozenset()
 _NO_MARK: Final = ("", "", 0, 0, 0)
 # The raw record fields that decide where a machine belongs; equal tuples always mean the same lot.
-_RAW_FIELDS: Final = attrgetter("instance_type", "zone", "labels", "allocatable.amounts", "cluster")
+_RAW_FIELDS: Final = attrgetter(
+    "instance_type",
+    "zone",
+    "labels",
+    "allocatable.amounts",
+    "cluster",
+    "price_uusd_per_hour",
+    "interruption_ppm",
+    "capacity_type._value_",
+)
+_UNKNOWN: Final[list[str]] = []
 
 Labels = tuple[tuple[str, str], ...]
 Terms = tuple[int, int, CapacityType]
@@ -141,7 +151,7 @@ class Fleet:
         self._pools: dict[tuple[str, str], Pool] = {}
         self._held: dict[str, tuple[Pool, Pool, Pool]] = {}
         self._visible: dict[str, frozenset[str]] = {}
-        self._stale = True
+        self._stale = {_ANY_TYPE}
         self._load(machines, now_us)
 
     def __len__(self) -> int:
@@ -186,7 +196,7 @@ class Fleet:
             if self._admitted(machine):
                 self._unplace(machine.id)
                 self._store(machine, now_us)
-                lot = None if self._stale else self._lot_of(machine)
+                lot = None if self._stale_for(machine) else self._lot_of(machine)
                 if lot is not None:
                     insort(lot.ids, machine.id)
                     self._count(lot, machine.id)
@@ -194,21 +204,37 @@ class Fleet:
     def see(self, types: Iterable[str] | None, keys: frozenset[str]) -> None:
         """Make label keys visible on some instance types, or on all. Only visible labels tell machines apart."""
         for kind in (_ANY_TYPE,) if types is None else types:
-            known = self._visible.get(kind, frozenset())
+            known = self._visible.get(kind, _NO_KEYS)
             if not keys <= known:
                 self._visible[kind] = known | keys
-                self._stale = True
+                self._stale.add(kind)
 
     def refresh(self) -> None:
-        """Build the index if there is none yet, or if something new has become visible."""
-        if self._stale:
-            self._stale = False
-            self.generation += 1
+        """Index what is not indexed yet, or shows more than it did: the machines of some types, or all."""
+        if not self._stale:
+            return
+        self.generation += 1
+        if _ANY_TYPE in self._stale:
+            machines: Iterable[Machine] = self.machines.values()
             self.shapes.clear()
             self._pools.clear()
             self._held.clear()
             self._places.clear()
-            self._place_all(self.machines.values())
+        else:
+            machines = [machine for machine in self.machines.values() if machine.instance_type in self._stale]
+            self._take_out(self._stale)
+        self._stale = set()
+        self._place_all(machines)
+
+    def _take_out(self, types: set[str]) -> None:
+        """Empty the index of all machines of some types."""
+        self.shapes = {key: shape for key, shape in self.shapes.items() if shape.instance_type not in types}
+        for pool in self._pools.values():
+            for shape in [shape for shape in pool.cells if shape.instance_type in types]:
+                cell = pool.cells.pop(shape)
+                pool.count -= cell.count
+                for lot in tuple(cell.lots.values()):
+                    self._disown(lot)
 
     def _load(self, machines: Iterable[Machine], now_us: int) -> None:
         for machine in machines:
@@ -217,20 +243,25 @@ class Fleet:
 
     def _place_all(self, machines: Iterable[Machine]) -> None:
         # Thousands of machines share one place, so the way to a lot is remembered by the raw record.
-        known: dict[tuple[object, ...], Lot | None] = {}
+        known: dict[tuple[object, ...], list[str] | None] = {}
+        lots: list[Lot] = []
+        places, raw_fields = self._places, _RAW_FIELDS
         for machine in machines:
             mark = machine.attribution
-            raw = (machine.state._value_, _RAW_FIELDS(machine), _LOT_FIELDS(machine), mark and _MARK_FIELDS(mark))
-            if raw in known:
-                lot = known[raw]
-            else:
-                lot = known[raw] = self._lot_of(machine)
-            if lot is not None:
-                lot.ids.append(machine.id)
-                self._count(lot, machine.id)
-        for pool in self._pools.values():
-            for lot in pool.lots():
-                lot.ids.sort()
+            raw = (machine.state._value_, raw_fields(machine), mark and _MARK_FIELDS(mark))
+            ids = known.get(raw, _UNKNOWN)
+            if ids is _UNKNOWN:
+                lot = self._lot_of(machine)
+                ids = known[raw] = None if lot is None else lot.ids
+                if lot is not None:
+                    lots.append(lot)
+            if ids is not None:
+                ids.append(machine.id)
+        for lot in dict.fromkeys(lots):
+            lot.ids.sort()
+            lot.cell.count += len(lot.ids)
+            lot.cell.pool.count += len(lot.ids)
+            places.update(dict.fromkeys(lot.ids, lot))
 
     def _count(self, lot: Lot, machine_id: str) -> None:
         self._places[machine_id] = lot
@@ -299,14 +330,19 @@ class Fleet:
         return lot
 
     def _drop(self, lot: Lot) -> None:
-        cell = lot.cell
         mark = (lot.fingerprint, lot.group, lot.priority, lot.interruption_uusd, lot.reclamation_uusd)
-        del cell.lots[(lot.price_uusd, lot.interruption_ppm, lot.capacity_type), mark]
+        del lot.cell.lots[(lot.price_uusd, lot.interruption_ppm, lot.capacity_type), mark]
+        self._disown(lot)
+
+    def _disown(self, lot: Lot) -> None:
         if lot.fingerprint:
-            groups = cell.pool.owners[lot.fingerprint]
+            groups = lot.cell.pool.owners[lot.fingerprint]
             groups[lot.group].remove(lot)
             if not groups[lot.group]:
                 del groups[lot.group]
+
+    def _stale_for(self, machine: Machine) -> bool:
+        return bool(self._stale) and (_ANY_TYPE in self._stale or machine.instance_type in self._stale)
 
     def _shape_of(self, machine: Machine) -> Shape:
         seen = self._visible.get(machine.instance_type, _NO_KEYS) | self._visible.get(_ANY_TYPE, _NO_KEYS)

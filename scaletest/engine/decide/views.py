@@ -118,6 +118,7 @@ class Views:
         self.rules = rules
         self._shown: set[tuple[str, bool]] = set()
         self._views: dict[tuple[str, tuple[tuple[str, int], ...], tuple[str, ...], bool], View] = {}
+        self._holders: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[int, list[Shape]]] = {}
         self._fits: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[bool, list[Shape]]] = {}
 
     def show(self, needs: Iterable[Need], *, as_gangs: bool) -> None:
@@ -128,8 +129,9 @@ class Views:
                 self.fleet.see(*visible_keys(profile, as_gang=as_gangs))
         before = self.fleet.generation
         self.fleet.refresh()
-        if before != self.fleet.generation or len(self._views) > _MOST_VIEWS:
+        if before != self.fleet.generation or max(len(self._views), len(self._holders)) > _MOST_VIEWS:
             self._views.clear()
+            self._holders.clear()
         # Which gangs fit is asked anew every cycle, once per profile and size.
         self._fits.clear()
 
@@ -158,11 +160,18 @@ class Views:
         return any(_has_one(pool, shapes) for pool in self.fleet.held(need.cluster)[:2])
 
     def _holding(self, need: Need) -> list[Shape]:
-        return [
+        shapes = self.fleet.shapes
+        key = (need.profile.fingerprint, need.aggregate.amounts)
+        known = self._holders.get(key)
+        if known is not None and known[0] == len(shapes):
+            return known[1]
+        found = [
             shape
-            for shape in self.fleet.shapes.values()
+            for shape in shapes.values()
             if shape.allocatable.covers(need.aggregate) and matches(need.profile, shape.label)
         ]
+        self._holders[key] = (len(shapes), found)
+        return found
 
 
 def _has_one(pool: Pool, shapes: list[Shape]) -> bool:
