@@ -15,6 +15,7 @@ from scaletest.model import (
     Need,
     NeedProfile,
     Operator,
+    QuantityError,
     Requirement,
     Resources,
     Spread,
@@ -33,7 +34,7 @@ from scaletest_runner.engine_fixtures.values import Case, ChoiceCase, Dwell, Fix
 __all__ = ["FixtureError", "read_fixture"]
 
 _SHORT_KEYS = {"rack": RACK_KEY, "zone": ZONE_KEY, "type": INSTANCE_TYPE_KEY}
-_ONE_UNIT = {"cpu": "1"}
+_ONE_UNIT = Resources.of({"cpu": 1000})
 _RANGE = re.compile(r"(?P<stem>.*)\[(?P<first>\d+)-(?P<last>\d+)\]")
 _PPM = 1_000_000
 _NO_TEXTS: tuple[str, ...] = ()
@@ -87,14 +88,12 @@ def _ablations(table: Table, names: str) -> tuple[str, ...]:
 def _need(name: str, table: Table) -> Need:
     cluster = table.take("cluster", str, "c")
     same = table.take("same", str, "")
-    unit = Resources.parse(_quantities(table, "unit"))
-    total = table.table("total")
-    quantities = {key: str(value) for key, value in total.items()}
+    unit = _resources(table, "unit") or _ONE_UNIT
     units = table.take("units", _int, 1)
     need = Need(
         cluster=cluster,
         profile=_profile(table, same=same),
-        aggregate=Resources.parse(quantities) if quantities else unit.times(units),
+        aggregate=_resources(table, "total") or unit.times(units),
         min_unit=unit,
         group=table.take("group", str, group_name(cluster, name) if same else ""),
     )
@@ -138,7 +137,7 @@ def _machines(table: Table, needs: Mapping[str, Need]) -> list[Machine]:
         instance_type=table.take("type", str, "unit"),
         zone=zone,
         capacity_type=table.take("capacity", lambda text: CapacityType(str(text)), CapacityType.BARE_METAL),
-        allocatable=Resources.parse(_quantities(table, "resources")),
+        allocatable=_resources(table, "resources") or _ONE_UNIT,
         labels=tuple(sorted(labels.items())),
         price_uusd_per_hour=table.take("price", _dollars, 0),
         interruption_ppm=table.take("probability", _ppm, 0),
@@ -245,8 +244,11 @@ def _key(short: str) -> str:
     return _SHORT_KEYS.get(short, short)
 
 
-def _quantities(table: Table, key: str) -> dict[str, str]:
-    return {name: str(value) for name, value in table.table(key).items()} or _ONE_UNIT
+def _resources(table: Table, key: str) -> Resources:
+    try:
+        return Resources.parse({name: str(value) for name, value in table.table(key).items()})
+    except QuantityError as error:
+        raise table.fail(f"{key}: {error}") from error
 
 
 def _names(text: str) -> list[str]:
