@@ -134,11 +134,11 @@ class World:
         """Return a cluster's roll-up; now and then a Pod is between its deletion and its replacement."""
 
         def sampled(size: int) -> int:
-            return size - 1 if flicker and self._below(100) < flicker else size
+            return size - 1 if flicker and self._below(1_000) < flicker else size
 
         tiny, service = self.shape.tiny_machines * 10, self.shape.service_machines * 10
         if flicker:
-            tiny, service = tiny - self._below(tiny // 50), service - self._below(service // 50)
+            tiny, service = tiny - self._below(tiny // 200), service - self._below(service // 200)
         rows = [
             Need(cluster, TINY, UNITS["tiny"].times(tiny), UNITS["tiny"]),
             Need(cluster, SERVICE, UNITS["service"].times(service), UNITS["service"]),
@@ -213,7 +213,7 @@ class World:
         self._cycle += 1
         for index, cluster in enumerate(self.clusters):
             if index % 3 == self._cycle % 3:
-                self.rows[cluster] = self._rows(cluster, flicker=2)
+                self.rows[cluster] = self._rows(cluster, flicker=5)
         for _ in range(max(1, len(self.configured) // 4_000)):
             self._lose(self.configured[self._below(len(self.configured))])
         for machine_id, state in self.flight.pop(self._cycle, ()):

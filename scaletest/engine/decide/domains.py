@@ -70,14 +70,14 @@ class Domains:
         """Return the gang's domain for this cycle and the rule that decided."""
         mine = _by_domain(own)
         if self._own_settles:
-            homes = [value for value, kinds in mine.items() if _covers(kinds, turn.wanted)]
+            homes = _covered(mine, turn.wanted)
             if len(homes) == 1:
                 return Choice(homes[0], Rule.OWN, satisfiable=True)
         held = _bound(turn, bound)
         _add_creating(held, own)
         measure = yardstick(tuple(turn.wanted))
         if self._quick:
-            full = [value for value, kinds in held.items() if _covers(kinds, turn.wanted)]
+            full = _covered(held, turn.wanted)
             if full:
                 return self._among_full(turn, held=held, mine=mine, full=full, measure=measure)
         return self._among_all(turn, held=held, mine=mine, measure=measure)
@@ -151,15 +151,14 @@ def _bound(turn: Turn, pools: list[Pool]) -> Held:
     """Add up the cluster's unclaimed bound machines by domain."""
     held: Held = {}
     for pool in pools:
-        for value, cells in turn.view.domains(pool).items():
-            for cell, vector in cells:
-                free = cell.count - cell.taken
-                if free:
-                    kinds = held.get(value)
-                    if kinds is None:
-                        held[value] = {vector: free}
-                    else:
-                        kinds[vector] = kinds.get(vector, 0) + free
+        for value, cell, vector in turn.view.placed(pool):
+            free = cell.count - cell.taken
+            if free:
+                kinds = held.get(value)
+                if kinds is None:
+                    held[value] = {vector: free}
+                else:
+                    kinds[vector] = kinds.get(vector, 0) + free
     return held
 
 
@@ -170,11 +169,22 @@ def _add_creating(held: Held, own: list[Placed]) -> None:
             kinds[vector] = kinds.get(vector, 0) + len(lot.ids) - lot.taken
 
 
-def _covers(kinds: dict[Vector, int], wanted: list[int]) -> bool:
-    if len(kinds) == 1:
+def _covered(held: Held, wanted: list[int]) -> list[str]:
+    """Return the domains whose machines cover what is wanted."""
+    enough: dict[Vector, int] = {}
+    found = []
+    for value, kinds in held.items():
+        if len(kinds) > 1:
+            if all(map(ge, _sum(kinds, len(wanted)), wanted)):
+                found.append(value)
+            continue
         for vector, count in kinds.items():
-            return count >= needed(wanted, vector)
-    return all(map(ge, _sum(kinds, len(wanted)), wanted))
+            least = enough.get(vector)
+            if least is None:
+                least = enough[vector] = needed(wanted, vector)
+            if count >= least:
+                found.append(value)
+    return found
 
 
 def _sum(kinds: dict[Vector, int], width: int) -> list[int]:

@@ -6,7 +6,7 @@ that its cells or lots changed.
 
 from collections.abc import Callable, Iterable
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Final
 
 from scaletest.engine.decide.fleet import Cell, Fleet, Lot, Pool, Shape
@@ -28,19 +28,32 @@ _MOST_VIEWS: Final = 16_384
 
 def runs_of(lots: Iterable[tuple[Lot, Vector]], rank: Rank) -> list[Run]:
     """Sort lots into runs of equal rank."""
+    lots = list(lots)
+    if len(lots) == 1:
+        return [lots]
     ranked = sorted([(rank(lot), lot, vector) for lot, vector in lots], key=itemgetter(0))
     return [[(lot, vector) for _, lot, vector in run] for _, run in groupby(ranked, key=itemgetter(0))]
 
 
-def keep_rank(lot: Lot) -> tuple[int, ...]:
-    """Rank bound lots: cheap ones and those whose loss costs most are kept first."""
-    return lot.keep
+keep_rank: Rank = attrgetter("keep")
+"""Rank bound lots: cheap ones and those whose loss costs most are kept first."""
 
 
 class View:
     """One profile's sight of the fleet, with amounts as tuples over the dimensions it asks for."""
 
-    __slots__ = ("_cells", "_domains", "_places", "dims", "profile", "rank_idle", "rank_spec", "rules", "unit")
+    __slots__ = (
+        "_cells",
+        "_domains",
+        "_placed",
+        "_places",
+        "dims",
+        "profile",
+        "rank_idle",
+        "rank_spec",
+        "rules",
+        "unit",
+    )
 
     def __init__(self, need: Need, dims: tuple[str, ...], rules: Rules, *, floor: bool) -> None:
         self.profile: NeedProfile = need.profile
@@ -52,6 +65,7 @@ class View:
         self.rank_spec: Rank = lambda lot: (lot.price_uusd * _PPM + lot.interruption_ppm * penalty,)
         self._places: dict[Shape, tuple[Vector, str] | None] = {}
         self._cells: dict[Pool, tuple[int, list[tuple[Cell, Vector]]]] = {}
+        self._placed: dict[Pool, tuple[int, list[tuple[str, Cell, Vector]]]] = {}
         self._domains: dict[Pool, tuple[int, dict[str, list[tuple[Cell, Vector]]]]] = {}
 
     def place(self, shape: Shape) -> tuple[Vector, str] | None:
@@ -91,6 +105,15 @@ class View:
         self._domains[pool] = (pool.version, found)
         return found
 
+    def placed(self, pool: Pool) -> list[tuple[str, Cell, Vector]]:
+        """Return the usable cells with their domain, as one flat list: the domain choice walks it for every gang."""
+        known = self._placed.get(pool)
+        if known is not None and known[0] == pool.version:
+            return known[1]
+        found = [(value, cell, vector) for value, cells in self.domains(pool).items() for cell, vector in cells]
+        self._placed[pool] = (pool.version, found)
+        return found
+
     def runs(self, pool: Pool) -> list[Run]:
         """Return the pool's usable lots in walking order; cells with nothing left are left out."""
         return self._sorted(pool, self.cells(pool))
@@ -100,7 +123,13 @@ class View:
         return self._sorted(pool, self.domains(pool).get(domain, ()))
 
     def _sorted(self, pool: Pool, cells: Iterable[tuple[Cell, Vector]]) -> list[Run]:
-        lots = [(lot, vector) for cell, vector in cells if cell.count > cell.taken for lot in cell.lots.values()]
+        lots = [
+            (lot, vector)
+            for cell, vector in cells
+            if cell.count > cell.taken
+            for lot in cell.lots.values()
+            if len(lot.ids) > lot.taken
+        ]
         return runs_of(lots, self.rank(pool.state))
 
     def rank(self, state: MachineState) -> Rank:
