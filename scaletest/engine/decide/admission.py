@@ -55,6 +55,7 @@ def fault_of(machine: Machine) -> Rejection | None:
         and bool(machine.cluster) is _BINDS[state]
         and machine.id.__class__ is str
         and machine.id
+        and machine.labels.__class__ is tuple
         and _offers(machine.allocatable)
     ):
         return None
@@ -79,6 +80,8 @@ def _offers(allocatable: object) -> bool:
 def _bad_identity(machine: Machine) -> Rejection | None:
     if machine.id.__class__ is not str or not machine.id:
         return Rejection(Fault.STRUCTURE, "the record has no id")
+    if machine.labels.__class__ is not tuple:
+        return Rejection(Fault.STRUCTURE, f"{machine.labels!r} are not labels")
     if type(machine.state) is not MachineState:
         return Rejection(Fault.STRUCTURE, f"{machine.state!r} is not a state of a machine")
     return None

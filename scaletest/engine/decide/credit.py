@@ -45,9 +45,11 @@ class Credit:
 
     def run(self, turns: list[Turn]) -> None:
         """Give every row its turn; leave the acquirable pools as they were."""
+        self._domains.start()
         for turn in turns:
             if turn.gang:
                 self._gang(turn)
+                self._domains.note_claims(turn)
             else:
                 self._plain(turn)
         self._fleet.untake(ACQUIRABLE)

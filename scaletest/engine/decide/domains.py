@@ -14,7 +14,7 @@ from scaletest.engine.decide.fleet import Fleet, Lot, Pool
 from scaletest.engine.decide.rules import Criterion, Own, Rules
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.values import Choice, Rule
-from scaletest.engine.decide.views import Vector
+from scaletest.engine.decide.views import Vector, View
 from scaletest.engine.decide.walk import needed
 from scaletest.model import MachineState, Need
 
@@ -44,6 +44,18 @@ _OWN: Final = MappingProxyType[Own, OwnLots](
 )
 
 
+class _Table:
+    """What is bound for one profile in one cluster, and the number of claims it accounts for."""
+
+    __slots__ = ("claimed", "held", "key", "pools")
+
+    def __init__(self, key: tuple[View, str], claimed: int, pools: int, held: Held) -> None:
+        self.key = key
+        self.claimed = claimed
+        self.pools = pools
+        self.held = held
+
+
 class Domains:
     """The domain choice under one set of rules."""
 
@@ -54,6 +66,7 @@ class Domains:
         self._own_settles = rules.own_settles
         self._quick = rules.own_settles and rules.criteria[3][0] is Criterion.LEAST_OVERCOMMITTED
         self._counts_creating = MachineState.CREATING in rules.credited
+        self._table: _Table | None = None
 
     def own_lots(self, turn: Turn, bound: list[Pool]) -> list[Placed]:
         """Return the gang's own lots that still have machines: bound ones, then those being created."""
@@ -73,14 +86,43 @@ class Domains:
             homes = _covered(mine, turn.wanted)
             if len(homes) == 1:
                 return Choice(homes[0], Rule.OWN, satisfiable=True)
-        held = _bound(turn, bound)
-        _add_creating(held, own)
+        held = _with_creating(self._bound_table(turn, bound), own)
         measure = yardstick(tuple(turn.wanted))
         if self._quick:
             full = _covered(held, turn.wanted)
             if full:
                 return self._among_full(turn, held=held, mine=mine, full=full, measure=measure)
         return self._among_all(turn, held=held, mine=mine, measure=measure)
+
+    def _bound_table(self, turn: Turn, pools: list[Pool]) -> Held:
+        """Return what is bound and unclaimed by domain. Gangs of one profile and cluster share the table in a row."""
+        claimed = sum([pool.taken for pool in pools])
+        key = (turn.view, turn.need.cluster)
+        table = self._table
+        if table is not None and table.key == key and table.claimed == claimed and table.pools == len(pools):
+            return table.held
+        self._table = _Table(key, claimed, len(pools), _bound(turn, pools))
+        return self._table.held
+
+    def note_claims(self, turn: Turn) -> None:
+        """Take a gang's claims out of the table, so that the next gang need not add everything up again."""
+        table = self._table
+        if table is None or table.key != (turn.view, turn.need.cluster):
+            return
+        for lot, start, stop in turn.claims:
+            place = turn.view.place(lot.cell.shape)
+            if lot.cell.pool.state is not MachineState.CREATING and place is not None:
+                table.claimed += stop - start
+                kinds = table.held[place[1]]
+                kinds[place[0]] -= stop - start
+                if not kinds[place[0]]:
+                    del kinds[place[0]]
+                    if not kinds:
+                        del table.held[place[1]]
+
+    def start(self) -> None:
+        """Forget the table: a new pass begins."""
+        self._table = None
 
     def _among_full(self, turn: Turn, *, held: Held, mine: Held, full: list[str], measure: Yardstick) -> Choice:
         """Choose among domains whose bound machines cover the gang: rules 1 and 2 tie, so 2b, 3, 6 and 7 remain."""
@@ -162,11 +204,16 @@ def _bound(turn: Turn, pools: list[Pool]) -> Held:
     return held
 
 
-def _add_creating(held: Held, own: list[Placed]) -> None:
-    for lot, vector, value in own:
-        if lot.cell.pool.state is MachineState.CREATING:
-            kinds = held.setdefault(value, {})
-            kinds[vector] = kinds.get(vector, 0) + len(lot.ids) - lot.taken
+def _with_creating(held: Held, own: list[Placed]) -> Held:
+    """Return the table with the gang's machines in creation added, which are nobody else's business."""
+    creating = [placed for placed in own if placed[0].cell.pool.state is MachineState.CREATING]
+    if not creating:
+        return held
+    held = {value: dict(kinds) for value, kinds in held.items()}
+    for lot, vector, value in creating:
+        kinds = held.setdefault(value, {})
+        kinds[vector] = kinds.get(vector, 0) + len(lot.ids) - lot.taken
+    return held
 
 
 def _covered(held: Held, wanted: list[int]) -> list[str]:

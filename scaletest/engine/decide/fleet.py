@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Final
 
 from scaletest.engine.decide.admission import Rejection, fault_of
+from scaletest.engine.decide.batches import Batch, batched
 from scaletest.engine.decide.matching import PRESENT, presence_of
 from scaletest.model import CapacityType, Machine, MachineState, Resources
 from scaletest.model.demand import INSTANCE_TYPE_KEY, ZONE_KEY
@@ -26,19 +27,6 @@ _MARK_FIELDS: Final = attrgetter(
 _ANY_TYPE: Final = ""
 _NO_KEYS: Final[frozenset[str]] = frozenset()
 _NO_MARK: Final = ("", "", 0, 0, 0)
-# The raw record fields that decide where a machine belongs; equal tuples always mean the same lot.
-_RAW_FIELDS: Final = attrgetter(
-    "instance_type",
-    "zone",
-    "labels",
-    "allocatable.amounts",
-    "cluster",
-    "price_uusd_per_hour",
-    "interruption_ppm",
-    "capacity_type._value_",
-)
-_UNKNOWN: Final[list[str]] = []
-
 Labels = tuple[tuple[str, str], ...]
 Terms = tuple[int, int, CapacityType]
 Mark = tuple[str, str, int, int, int]
@@ -152,6 +140,8 @@ class Fleet:
         self._held: dict[str, tuple[Pool, Pool, Pool]] = {}
         self._visible: dict[str, frozenset[str]] = {}
         self._stale = {_ANY_TYPE}
+        self._batches: list[Batch] = []
+        """What was loaded at once, until the first change: the index is then built from a few hundred batches."""
         self._load(machines, now_us)
 
     def __len__(self) -> int:
@@ -190,6 +180,7 @@ class Fleet:
 
     def apply(self, changed: Iterable[Machine] = (), *, removed: Iterable[str] = (), now_us: int = 0) -> None:
         """Take over changed and removed records; a machine that enters Idle is stamped with this instant."""
+        self._batches = []
         for machine_id in removed:
             self._forget(machine_id)
         for machine in changed:
@@ -214,17 +205,17 @@ class Fleet:
         if not self._stale:
             return
         self.generation += 1
+        batches = self._batches or batched(self.machines.values())
         if _ANY_TYPE in self._stale:
-            machines: Iterable[Machine] = self.machines.values()
             self.shapes.clear()
             self._pools.clear()
             self._held.clear()
             self._places.clear()
         else:
-            machines = [machine for machine in self.machines.values() if machine.instance_type in self._stale]
+            batches = [batch for batch in batches if batch[0].instance_type in self._stale]
             self._take_out(self._stale)
         self._stale = set()
-        self._place_all(machines)
+        self._place_all(batches)
 
     def _take_out(self, types: set[str]) -> None:
         """Empty the index of all machines of some types."""
@@ -237,31 +228,36 @@ class Fleet:
                     self._disown(lot)
 
     def _load(self, machines: Iterable[Machine], now_us: int) -> None:
-        for machine in machines:
-            if self._admitted(machine):
-                self._store(machine, now_us)
+        """Take in a whole fleet at once; one record of a batch is checked for all of them."""
+        total = 0
+        for batch in batched(machines):
+            first, names, members = batch[0], batch[1], batch[2]
+            if fault_of(first) is None:
+                self.machines.update(zip(names, members, strict=True))
+                total += len(names)
+                if first.state is MachineState.IDLE:
+                    self.idle_since_us.update(dict.fromkeys(names, now_us))
+                self._batches.append(batch)
+            else:
+                for machine in members:
+                    self._admitted(machine)
+        if total != len(self.machines):
+            # An id was listed twice: the last record stands, and batches are made from what was kept.
+            kept, self._batches = list(self.machines.values()), []
+            self.idle_since_us = {m.id: now_us for m in kept if m.state is MachineState.IDLE}
 
-    def _place_all(self, machines: Iterable[Machine]) -> None:
-        # Thousands of machines share one place, so the way to a lot is remembered by the raw record.
-        known: dict[tuple[object, ...], list[str] | None] = {}
+    def _place_all(self, batches: Iterable[Batch]) -> None:
         lots: list[Lot] = []
-        places, raw_fields = self._places, _RAW_FIELDS
-        for machine in machines:
-            mark = machine.attribution
-            raw = (machine.state._value_, raw_fields(machine), mark and _MARK_FIELDS(mark))
-            ids = known.get(raw, _UNKNOWN)
-            if ids is _UNKNOWN:
-                lot = self._lot_of(machine)
-                ids = known[raw] = None if lot is None else lot.ids
-                if lot is not None:
-                    lots.append(lot)
-            if ids is not None:
-                ids.append(machine.id)
+        for machine, names, _ in batches:
+            lot = self._lot_of(machine)
+            if lot is not None:
+                lot.ids += names
+                lots.append(lot)
         for lot in dict.fromkeys(lots):
             lot.ids.sort()
             lot.cell.count += len(lot.ids)
             lot.cell.pool.count += len(lot.ids)
-            places.update(dict.fromkeys(lot.ids, lot))
+            self._places.update(dict.fromkeys(lot.ids, lot))
 
     def _count(self, lot: Lot, machine_id: str) -> None:
         self._places[machine_id] = lot

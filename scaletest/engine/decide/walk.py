@@ -26,7 +26,8 @@ def needed(wanted: list[int], vector: Vector) -> int:
             if have <= 0:
                 return _ENDLESS
             enough = -(-want // have)
-            count = max(count, enough)
+            if enough > count:  # noqa: PLR1730  # the call of max is a third of this loop
+                count = enough
     return count
 
 
