@@ -128,7 +128,11 @@ class Credit:
 
 
 def _usable(turn: Turn, lots: Iterable[Lot]) -> Iterator[tuple[Lot, Vector]]:
-    return ((lot, place[0]) for lot in lots if (place := turn.view.place(lot.cell.shape)) is not None)
+    return (
+        (lot, place[0])
+        for lot in lots
+        if len(lot.ids) > lot.taken and (place := turn.view.place(lot.cell.shape)) is not None
+    )
 
 
 _SECTIONS: Final = (MachineState.CONFIGURED, MachineState.CONFIGURING, MachineState.CREATING)

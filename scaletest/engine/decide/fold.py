@@ -4,7 +4,7 @@ Co-residency is automatic on a single machine; the unit of the folded row is one
 room for a whole gang count. Gangs of one cluster, profile and size share a row. Classified anew every cycle.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -15,7 +15,11 @@ from scaletest.model import Need
 __all__ = ["FitsOneMachine", "Normalize", "fold_of"]
 
 FitsOneMachine = Callable[[Need], bool]
+Amounts = tuple[tuple[str, int], ...]
 Normalize = Callable[[Sequence[Need], FitsOneMachine], list[Row]]
+
+
+_UNFOLDABLE: Final[list[Need]] = []
 
 
 def fold_of(fold: Fold) -> Normalize:
@@ -25,20 +29,34 @@ def fold_of(fold: Fold) -> Normalize:
 
 def _sub_machine(needs: Sequence[Need], fits_one_machine: FitsOneMachine) -> list[Row]:
     rows: list[Row] = []
-    gangs: dict[tuple[str, str, tuple[tuple[str, int], ...]], list[Need]] = {}
+    # Gangs of one cluster, profile and size fold together or not at all, so the question is asked once per class.
+    classes: dict[tuple[str, str, Amounts], list[Need]] = {}
     for need in needs:
         profile = need.profile
-        if profile.same_key is None or not fits_one_machine(need):
+        if profile.same_key is None:
             rows.append(Row(need))
             continue
-        key = (need.cluster, profile.without_same.fingerprint, need.aggregate.amounts)
-        members = gangs.get(key)
+        key = (need.cluster, profile.fingerprint, need.aggregate.amounts)
+        members = classes.get(key)
         if members is None:
-            gangs[key] = [need]
+            members = classes[key] = [] if fits_one_machine(need) else _UNFOLDABLE
+        if members is _UNFOLDABLE:
+            rows.append(Row(need))
         else:
             members.append(need)
-    rows.extend(_folded(members) for members in gangs.values())
+    rows.extend(_folded(members) for members in _by_stripped_profile(classes.values()))
     return rows
+
+
+def _by_stripped_profile(classes: Iterable[list[Need]]) -> Iterable[list[Need]]:
+    """Join classes that differ only in the key their gangs wanted to share."""
+    joined: dict[tuple[str, str, Amounts], list[Need]] = {}
+    for members in classes:
+        if members:
+            first = members[0]
+            key = (first.cluster, first.profile.without_same.fingerprint, first.aggregate.amounts)
+            joined.setdefault(key, []).extend(members)
+    return joined.values()
 
 
 def _folded(members: list[Need]) -> Row:

@@ -32,6 +32,8 @@ def runs_of(lots: Iterable[tuple[Lot, Vector]], rank: Rank) -> list[Run]:
     if len(lots) == 1:
         return [lots]
     ranked = sorted([(rank(lot), lot, vector) for lot, vector in lots], key=itemgetter(0))
+    if ranked and ranked[0][0] == ranked[-1][0]:
+        return [lots]
     return [[(lot, vector) for _, lot, vector in run] for _, run in groupby(ranked, key=itemgetter(0))]
 
 

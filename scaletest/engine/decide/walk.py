@@ -16,6 +16,7 @@ __all__ = ["Claim", "claim", "claimed_ids", "needed"]
 Claim = tuple[Lot, int, int]
 
 _ENDLESS = 1 << 62
+_FEW = 4
 
 
 def needed(wanted: list[int], vector: Vector) -> int:
@@ -32,15 +33,16 @@ def needed(wanted: list[int], vector: Vector) -> int:
 
 
 def claim(runs: Iterable[Run], wanted: list[int], claims: list[Claim]) -> bool:
-    """Claim machines run by run, lowering `wanted` and adding to `claims`; say whether all is covered."""
+    """Claim machines run by run, lowering `wanted` and adding to `claims`; say whether all is covered.
+
+    Every lot of a run has machines left.
+    """
     for run in runs:
         if not any(wanted):
             return True
         if len(run) == 1:
             lot, vector = run[0]
-            free = len(lot.ids) - lot.taken
-            if free:
-                _take(lot, vector, min(free, needed(wanted, vector)), wanted, claims)
+            _take(lot, vector, min(len(lot.ids) - lot.taken, needed(wanted, vector)), wanted, claims)
         else:
             _claim_merged(run, wanted, claims)
     return not any(wanted)
@@ -56,29 +58,44 @@ def _take(lot: Lot, vector: Vector, count: int, wanted: list[int], claims: list[
 
 
 def _claim_merged(run: Run, wanted: list[int], claims: list[Claim]) -> None:
-    live = [(lot, vector) for lot, vector in run if len(lot.ids) > lot.taken]
-    if not live:
-        return
-    vector = live[0][1]
-    if all(other == vector for _, other in live):
+    vector = run[0][1]
+    if all(other == vector for _, other in run):
         count = needed(wanted, vector)
-        if count < sum([len(lot.ids) - lot.taken for lot, _ in live]):
-            for lot, share in _first_by_id([lot for lot, _ in live], count):
+        if count < sum([len(lot.ids) - lot.taken for lot, _ in run]):
+            lots = [lot for lot, _ in run]
+            shares = _few_by_id(lots, count) if count <= _FEW else _first_by_id(lots, count)
+            for lot, share in shares:
                 _take(lot, vector, share, wanted, claims)
             return
-    elif not _never_covers(live, wanted):
-        _claim_one_by_one(live, wanted, claims)
+    elif not _never_covers(run, wanted):
+        _claim_one_by_one(run, wanted, claims)
         return
-    for lot, own in live:
+    for lot, own in run:
         _take(lot, own, len(lot.ids) - lot.taken, wanted, claims)
 
 
-def _never_covers(live: Run, wanted: list[int]) -> bool:
+def _never_covers(run: Run, wanted: list[int]) -> bool:
     """Say whether even all machines together leave something open, so that all are taken."""
     return any(
-        sum((len(lot.ids) - lot.taken) * vector[index] for lot, vector in live) < want
+        sum((len(lot.ids) - lot.taken) * vector[index] for lot, vector in run) < want
         for index, want in enumerate(wanted)
     )
+
+
+def _few_by_id(lots: list[Lot], count: int) -> list[tuple[Lot, int]]:
+    """Return what `_first_by_id` does, for so few machines that looking at every lot's head is quicker than merging."""
+    heads = [(lot.ids[lot.taken], index) for index, lot in enumerate(lots)]
+    shares: dict[int, int] = {}
+    heapify(heads)
+    for _ in range(count):
+        index = heads[0][1]
+        share = shares[index] = shares.get(index, 0) + 1
+        lot = lots[index]
+        if lot.taken + share < len(lot.ids):
+            heapreplace(heads, (lot.ids[lot.taken + share], index))
+        else:
+            heappop(heads)
+    return [(lots[index], share) for index, share in shares.items()]
 
 
 def _first_by_id(lots: list[Lot], count: int) -> list[tuple[Lot, int]]:
