@@ -66,32 +66,35 @@ class Preempt:
         unresolved: Unresolved = []
         if not short:
             return actions, unresolved
-        self._segments = _segments(turns)
-        self._gone: set[str] = set()
+        held, gone = _segments(turns), set[str]()
         for turn in short:
-            missing = self._drain_for(turn, actions)
+            missing = self._drain_for(turn, actions, held=held, gone=gone)
             if any(missing):
                 pairs = zip(turn.view.dims, missing, strict=True)
                 unresolved.append((turn, Resources(tuple((name, left) for name, left in pairs if left))))
         return actions, unresolved
 
-    def _drain_for(self, turn: Turn, actions: list[Action]) -> list[int]:
+    def _drain_for(self, turn: Turn, actions: list[Action], *, held: Segments, gone: set[str]) -> list[int]:
         missing = list(turn.wanted)
         if self._usable and turn.gang and (turn.parked or turn.domain is None):
             return missing
-        for machine, lot, vector in self._victims(turn):
+        for machine, lot, vector in self._victims(turn, held):
+            if machine in gone:
+                continue
             if not any(missing):
                 break
             missing = [max(0, want - have) for want, have in zip(missing, vector, strict=True)]
-            self._gone.add(machine)
+            gone.add(machine)
             actions.append(_preemption(turn, machine, lot))
         return missing
 
-    def _victims(self, turn: Turn) -> Iterator[tuple[str, Lot, Vector]]:
+    def _victims(self, turn: Turn, held: Segments) -> Iterator[tuple[str, Lot, Vector]]:
         """Walk victims best first; machines are looked at only as far as they are needed."""
         lots = sorted(self._victim_lots(turn), key=lambda entry: -entry[0])
         for _, tied in groupby(lots, key=lambda entry: entry[0]):
-            machines = [(machine, lot, vector) for _, lot, vector in tied for machine in self._drainable(turn, lot)]
+            machines = [
+                (machine, lot, vector) for _, lot, vector in tied for machine in self._drainable(turn, lot, held)
+            ]
             yield from sorted(machines, key=lambda entry: entry[0])
 
     def _victim_lots(self, turn: Turn) -> Iterator[tuple[Fraction, Lot, Vector]]:
@@ -106,14 +109,13 @@ class Preempt:
                     gap = priority - lot.priority
                     yield victim_score(gap, lot.interruption_uusd, lot.reclamation_uusd), lot, place[0]
 
-    def _drainable(self, turn: Turn, lot: Lot) -> Iterator[str]:
+    def _drainable(self, turn: Turn, lot: Lot, held: Segments) -> list[str]:
         priority = turn.need.profile.priority
-        held: list[str] = []
-        for start, stop, holder in self._segments.get(lot, ()):
+        barred: set[str] = set()
+        for start, stop, holder in held.get(lot, ()):
             if holder is turn or not self._lower(holder.need.profile.priority, priority):
-                held += lot.ids[start:stop]
-        barred = set(held)
-        return (machine for machine in lot.ids if machine not in barred and machine not in self._gone)
+                barred.update(lot.ids[start:stop])
+        return [machine for machine in lot.ids if machine not in barred]
 
 
 def _segments(turns: list[Turn]) -> Segments:

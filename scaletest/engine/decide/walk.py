@@ -7,6 +7,7 @@ a lot the count follows by division, without looking at machines.
 from bisect import bisect_right
 from collections.abc import Iterable
 from heapq import heapify, heappop, heapreplace
+from typing import Final
 
 from scaletest.engine.decide.fleet import Lot
 from scaletest.engine.decide.views import Run, Vector
@@ -15,8 +16,8 @@ __all__ = ["Claim", "claim", "claimed_ids", "needed"]
 
 Claim = tuple[Lot, int, int]
 
-_ENDLESS = 1 << 62
-_FEW = 4
+_ENDLESS: Final = 1 << 62
+_FEW: Final = 4
 
 
 def needed(wanted: list[int], vector: Vector) -> int:
