@@ -15,8 +15,8 @@ from scaletest.engine.decide.fleet import Fleet, Lot, Pool
 from scaletest.engine.decide.rules import ClaimOrder, CreditScope, Own, Rules
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.values import Choice, Rule
-from scaletest.engine.decide.views import Run, Vector, keep_rank, runs_of
-from scaletest.engine.decide.walk import claim, needed
+from scaletest.engine.decide.views import Place, Run, Vector, keep_rank, runs_of
+from scaletest.engine.decide.walk import Claim, claim, needed
 from scaletest.model import MachineState, Need
 
 __all__ = ["Credit"]
@@ -87,30 +87,34 @@ class Credit:
         That is nearly every gang of a settled fleet, and what the rules below would find for it; so it is worth a
         straight line of code.
         """
-        need, view = turn.need, turn.view
+        need, places = turn.need, turn.view.places
         fingerprint, group = need.profile.fingerprint, need.group
-        found: list[Lot] = []
-        kind: tuple[Vector, str] | None = None
+        found: list[Claim] = []
+        kind: Place | None = None
         free = 0
         for pool in self._fleet.held(need.cluster):
             groups = pool.owners.get(fingerprint)
             if groups is None or pool.state not in self._credited:
                 continue
             for lot in groups.get(group, ()):
-                place = view.place(lot.cell.shape)
-                left = len(lot.ids) - lot.taken
-                if place is None or not left:
+                start, stop = lot.taken, len(lot.ids)
+                if start == stop:
                     continue
-                if kind is not None and place != kind:
+                # A shape that the view has not met yet is left to the long way round.
+                place = places.get(lot.cell.shape)
+                if place is not kind:
+                    if kind is not None:
+                        return False
+                    kind = place
+                elif place is None:
                     return False
-                kind = place
-                free += left
-                found.append(lot)
+                free += stop - start
+                found.append((lot, start, stop))
         if kind is None or free != needed(turn.wanted, kind[0]):
             return False
-        turn.claims = [(lot, lot.taken, len(lot.ids)) for lot in found]
-        for lot in found:
-            lot.take(len(lot.ids) - lot.taken)
+        turn.claims = found
+        for lot, start, stop in found:
+            lot.take(stop - start)
         turn.wanted = [0] * len(turn.wanted)
         turn.choice = Choice(kind[1], Rule.OWN, satisfiable=True)
         return True

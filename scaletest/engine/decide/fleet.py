@@ -72,9 +72,10 @@ class Lot:
 
     def take(self, count: int) -> None:
         """Claim the next `count` machines for this cycle."""
+        cell = self.cell
         self.taken += count
-        self.cell.taken += count
-        self.cell.pool.taken += count
+        cell.taken += count
+        cell.pool.taken += count
 
 
 class Cell:

@@ -18,6 +18,8 @@ from scaletest.model.attribution import penalty_uusd
 __all__ = ["Run", "Vector", "View", "Views", "runs_of"]
 
 Vector = tuple[int, ...]
+Place = tuple[Vector, str]
+"""What one machine counts for, and its domain."""
 Run = list[tuple[Lot, Vector]]
 """Lots that tie in walking order: machines are taken from all of them by id."""
 Rank = Callable[[Lot], tuple[int, ...]]
@@ -47,9 +49,10 @@ class View:
     __slots__ = (
         "_cells",
         "_domains",
+        "_kinds",
         "_placed",
-        "_places",
         "dims",
+        "places",
         "profile",
         "rank_idle",
         "rank_spec",
@@ -65,20 +68,28 @@ class View:
         penalty = penalty_uusd(need.profile.interruption)
         self.rank_idle: Rank = lambda lot: (lot.price_uusd,)
         self.rank_spec: Rank = lambda lot: (lot.price_uusd * _PPM + lot.interruption_ppm * penalty,)
-        self._places: dict[Shape, tuple[Vector, str] | None] = {}
+        self.places: dict[Shape, Place | None] = {}
+        """What `place` has answered so far."""
+        self._kinds: dict[Place, Place] = {}
         self._cells: dict[Pool, tuple[int, list[tuple[Cell, Vector]]]] = {}
         self._placed: dict[Pool, tuple[int, list[tuple[str, Cell, Vector]]]] = {}
         self._domains: dict[Pool, tuple[int, dict[str, list[tuple[Cell, Vector]]]]] = {}
 
-    def place(self, shape: Shape) -> tuple[Vector, str] | None:
-        """Return what a machine of this shape counts for and its domain, or None if the profile cannot use it."""
+    def place(self, shape: Shape) -> Place | None:
+        """Return what a machine of this shape counts for and its domain, or None if the profile cannot use it.
+
+        Equal answers are the same object.
+        """
         try:
-            return self._places[shape]
+            return self.places[shape]
         except KeyError:
-            found = self._places[shape] = self._look(shape)
+            found = self._look(shape)
+            if found is not None:
+                found = self._kinds.setdefault(found, found)
+            self.places[shape] = found
             return found
 
-    def _look(self, shape: Shape) -> tuple[Vector, str] | None:
+    def _look(self, shape: Shape) -> Place | None:
         if not shape.allocatable.covers(self.unit) or not matches(self.profile, shape.label):
             return None
         worth = counted(shape.allocatable, self.unit, counting=self.rules.counting)
