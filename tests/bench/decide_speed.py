@@ -1,10 +1,11 @@
 """How long one cycle takes: decide, plus taking the changes since the last one into the index. Figures, not a test.
 
 Three fleets, each churned for 200 cycles before anything is counted: a fleet as it was first attributed is many times
-faster than one that has lived. CPU time of one core, garbage collected between cycles and not inside them. Steady
-figures are three series of 100 cycles (40 for the largest fleets), best first: what differs between series is the company on the machine. Each
-cycle is also divided by what a fixed loop costs just before and after it (`calibrated`), which takes most of the
-company out.
+faster than one that has lived. CPU time of one core, garbage collected between cycles and not inside them.
+
+Steady figures are three series of 100 cycles (40 for the largest fleets), best first: what differs between series is
+the company on the machine. Each cycle is also divided by what a fixed loop costs just before and after it
+(`calibrated`), which takes a part of the company out.
 
     python tests/bench/decide_speed.py [--quick] [row ...]
 """

@@ -56,6 +56,8 @@ def fault_of(machine: Machine) -> Rejection | None:
         and machine.id.__class__ is str
         and machine.id
         and machine.labels.__class__ is tuple
+        and type(machine.capacity_type) is CapacityType
+        and (machine.attribution is None or machine.attribution.__class__ is Attribution)
         and _offers(machine.allocatable)
     ):
         return None
@@ -82,6 +84,10 @@ def _bad_identity(machine: Machine) -> Rejection | None:
         return Rejection(Fault.STRUCTURE, "the record has no id")
     if machine.labels.__class__ is not tuple:
         return Rejection(Fault.STRUCTURE, f"{machine.labels!r} are not labels")
+    if type(machine.capacity_type) is not CapacityType:
+        return Rejection(Fault.STRUCTURE, f"{machine.capacity_type!r} is not a capacity type")
+    if machine.attribution is not None and machine.attribution.__class__ is not Attribution:
+        return Rejection(Fault.STRUCTURE, f"{machine.attribution!r} is not an attribution")
     if type(machine.state) is not MachineState:
         return Rejection(Fault.STRUCTURE, f"{machine.state!r} is not a state of a machine")
     return None

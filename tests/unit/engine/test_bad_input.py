@@ -31,6 +31,10 @@ BAD = [
     ("fractional resources", {"allocatable": Resources((("cpu", cast("int", 0.5)),))}, Fault.QUANTITY),
     ("no resources at all", {"allocatable": None}, Fault.QUANTITY),
     ("no id", {"id": ""}, Fault.STRUCTURE),
+    ("a number for an id", {"id": 7}, Fault.STRUCTURE),
+    ("labels as a list", {"labels": [("a", "b")]}, Fault.STRUCTURE),
+    ("unknown capacity type", {"capacity_type": "Borrowed"}, Fault.STRUCTURE),
+    ("unknown attribution", {"attribution": "mine"}, Fault.STRUCTURE),
     ("Configured for nobody", {"state": MachineState.CONFIGURED}, Fault.STRUCTURE),
     ("Idle for somebody", {"cluster": "c"}, Fault.STRUCTURE),
 ]
@@ -49,8 +53,8 @@ def test_a_senseless_record_is_refused_and_counted(changes: dict[str, Any], faul
 
     assert decisions.of_kind(Kind.BOOTSTRAP) == ("good",)
     assert fleet.rejections == {fault: 1}
-    assert fleet.rejected[bad.id].reason is fault
-    assert fleet.rejected[bad.id].sentence
+    assert fleet.rejected[str(bad.id)].reason is fault
+    assert fleet.rejected[str(bad.id)].sentence
 
 
 def test_a_known_machine_keeps_its_last_good_record() -> None:

@@ -118,3 +118,41 @@ def _rows(size: int) -> tuple[Need, ...]:
     profile = NeedProfile.of(requirements=(), priority=1, interruption=nothing, reclamation=nothing)
     unit = Resources.of({"cpu": 1000})
     return tuple(Need("c", profile, unit, unit, group=str(index)) for index in range(size))
+
+
+def test_a_wrong_expectation_is_found_and_has_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(
+        "cases:\n"
+        "  - name: wrong\n"
+        "    machines: [{id: i1, state: Idle, rack: a}, {id: i2, state: Idle, rack: a}]\n"
+        "    needs: {g: {same: rack, units: 2}}\n"
+        "    cycles:\n"
+        "      - expect: {domains: {g: b}, rules: {g: '7'}, actions: {Reclaim: 1}, short: [g], parked: [g], folded: 9,\n"
+        "                 claimed: {g: [i1]}, refused: {paused: 3}, configured: 7, displacements: 1, total: {Delete: 4}}\n",
+        encoding="utf-8",
+    )
+    (case,) = read_fixture(path).cases
+    (played,) = play(case, case.variants[0])
+    wanted = played.step.expected
+    assert wanted is not None
+
+    found = list(
+        differences(wanted, played.decisions, needs=played.needs, configured=played.configured, totals=played.totals)
+    )
+
+    assert wanted.line == 6
+    assert found == [
+        "domain of g: expected 'b', found 'a'",
+        "rule that decided for g: expected '7', found 'only'",
+        "machines claimed for g: expected ('i1',), found ()",
+        "needs that are short: expected ('g',), found ()",
+        "parked needs: expected ('g',), found ()",
+        "Bootstrap actions: expected (), found ('i1', 'i2')",
+        "Reclaim actions: expected 1, found 0",
+        "Delete actions over the step's cycles: expected 4, found 0",
+        "refused by paused: expected 3, found 0",
+        "folded rows: expected 9, found 0",
+        "Configured machines: expected 7, found 2",
+        "displacements: expected 1, found 0",
+    ]
