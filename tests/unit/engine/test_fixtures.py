@@ -128,8 +128,9 @@ def test_a_wrong_expectation_is_found_and_has_a_line(tmp_path: Path) -> None:
         "    machines: [{id: i1, state: Idle, rack: a}, {id: i2, state: Idle, rack: a}]\n"
         "    needs: {g: {same: rack, units: 2}}\n"
         "    cycles:\n"
-        "      - expect: {domains: {g: b}, rules: {g: '7'}, actions: {Reclaim: 1}, short: [g], parked: [g], folded: 9,\n"
-        "                 claimed: {g: [i1]}, refused: {paused: 3}, configured: 7, displacements: 1, total: {Delete: 4}}\n",
+        "      - expect: {domains: {g: b}, rules: {g: '7'}, actions: {Reclaim: 1}, short: [g], parked: [g],\n"
+        "                 folded: 9, claimed: {g: [i1]}, refused: {paused: 3}, configured: 7,\n"
+        "                 displacements: 1, total: {Delete: 4}}\n",
         encoding="utf-8",
     )
     (case,) = read_fixture(path).cases
