@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from scaletest_runner.commands import plan, profiles, schema, validate
+from scaletest_runner.commands import engine, plan, profiles, schema, validate
 
 __all__ = ["app", "main"]
 
@@ -19,7 +19,14 @@ app = typer.Typer(
     epilog="Exit codes: 0 passed, 1 a gate failed, 2 bad file or usage or refused by preflight, 3 inconclusive, "
     "4 environment, 70 a fault of scaletest, 130 and 143 interrupted.",
 )
-for command in (profiles.profiles, validate.validate, plan.plan, schema.schema):
+for command in (
+    profiles.profiles,
+    validate.validate,
+    plan.plan,
+    engine.ablations,
+    engine.explain,
+    schema.schema,
+):
     app.command()(command)
 
 
