@@ -44,6 +44,7 @@ format: setup ## rewrite the sources in house style
 bench: setup ## print speed and memory figures against their bars
 	$(BIN)/python tests/bench/plan_speed.py
 	$(BIN)/python tests/bench/evidence_speed.py
+	$(BIN)/python tests/bench/decide_speed.py
 
 schema: setup ## regenerate profiles/schema and the field reference from the typed models
 	$(BIN)/scaletest schema --write profiles/schema --reference docs/profile-reference.md

@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from scaletest_runner.commands import gate, plan, profiles, schema, validate
+from scaletest_runner.commands import engine, gate, plan, profiles, schema, validate
 
 __all__ = ["app", "main"]
 
@@ -26,6 +26,8 @@ for command in (
     gate.gate,
     gate.contract,
     gate.prove,
+    engine.ablations,
+    engine.explain,
     schema.schema,
 ):
     app.command()(command)

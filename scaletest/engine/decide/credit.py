@@ -1,0 +1,174 @@
+"""The seed pre-pass: the only place where supply is credited to demand.
+
+Capacity counts for a cluster exactly when it is bound to it (or being created for this very row). Rows take their turn
+in order; each claims whole machines in keep order and stops when it is covered, so that what nobody claimed is the
+excess. A gang first gets one domain for the cycle, chosen over what is bound and what could be acquired together.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from types import MappingProxyType
+from typing import Final
+
+from scaletest.engine.decide.domains import ACQUIRABLE, Domains, Placed, own_by_fingerprint
+from scaletest.engine.decide.fleet import Fleet, Lot, Pool
+from scaletest.engine.decide.rules import ClaimOrder, CreditScope, Own, Rules
+from scaletest.engine.decide.turns import Turn
+from scaletest.engine.decide.values import Choice, Rule
+from scaletest.engine.decide.views import Place, Run, Vector, keep_rank, runs_of
+from scaletest.engine.decide.walk import Claim, claim, needed
+from scaletest.model import MachineState, Need
+
+__all__ = ["Credit"]
+
+Sections = Iterable[list[Run]]
+ClaimGang = Callable[[Turn, list[Placed], Sections], bool]
+
+
+class Credit:
+    """The pre-pass under one set of rules."""
+
+    def __init__(self, fleet: Fleet, rules: Rules) -> None:
+        self._fleet = fleet
+        self._domains = Domains(fleet, rules)
+        self._credited = rules.credited
+        self._bound_states = tuple(s for s in rules.credited if s is not MachineState.CREATING)
+        self._counts_creating = MachineState.CREATING in rules.credited
+        self._claim_gang = _CLAIM_ORDERS[rules.claim_order]
+        self._anywhere = rules.credit_scope is CreditScope.ANYWHERE
+        self._served_often = (
+            rules.own_settles
+            and rules.own is Own.GROUP_AND_FINGERPRINT
+            and rules.claim_order is ClaimOrder.INCUMBENT_FIRST
+        )
+        self._consumes = rules.consumes_virtually
+
+    def run(self, turns: list[Turn]) -> None:
+        """Give every row its turn; leave the acquirable pools as they were."""
+        self._domains.start()
+        for turn in turns:
+            if turn.gang:
+                self._gang(turn)
+                self._domains.note_claims(turn)
+            else:
+                self._plain(turn)
+        self._fleet.untake(ACQUIRABLE)
+
+    def _plain(self, turn: Turn) -> None:
+        for pool in self._bound_pools(turn.need):
+            if claim(turn.view.runs(pool), turn.wanted, turn.claims):
+                return
+        if self._counts_creating:
+            pool = self._fleet.pool(MachineState.CREATING)
+            mine = own_by_fingerprint(pool, turn.need)
+            claim(runs_of(_usable(turn, mine), keep_rank), turn.wanted, turn.claims)
+
+    def _gang(self, turn: Turn) -> None:
+        if self._served_often and self._still_served(turn):
+            return
+        pools = self._bound_pools(turn.need)
+        own = self._domains.own_lots(turn, pools)
+        turn.choice = self._domains.choose(turn, pools, own)
+        domain = turn.choice.domain
+        if domain is None:
+            return
+        # Sections are sorted only if they are reached: a gang that its own machines cover never looks at them.
+        if self._anywhere:
+            sections = (turn.view.runs(pool) for pool in pools)
+        else:
+            own = [placed for placed in own if placed[2] == domain]
+            sections = (turn.view.domain_runs(pool, domain) for pool in pools)
+        if not self._claim_gang(turn, own, sections) and self._consumes and not turn.parked:
+            self._consume(turn, domain)
+
+    def _still_served(self, turn: Turn) -> bool:
+        """Claim for a gang whose own machines are one kind, in one domain, and just enough; say whether it is one.
+
+        That is nearly every gang of a settled fleet, and what the rules below would find for it; so it is worth a
+        straight line of code.
+        """
+        need, places = turn.need, turn.view.places
+        fingerprint, group = need.profile.fingerprint, need.group
+        found: list[Claim] = []
+        kind: Place | None = None
+        free = 0
+        for pool in self._fleet.held(need.cluster):
+            groups = pool.owners.get(fingerprint)
+            if groups is None or pool.state not in self._credited:
+                continue
+            for lot in groups.get(group, ()):
+                start, stop = lot.taken, len(lot.ids)
+                if start == stop:
+                    continue
+                # A shape that the view has not met yet is left to the long way round.
+                place = places.get(lot.cell.shape)
+                if place is not kind:
+                    if kind is not None:
+                        return False
+                    kind = place
+                elif place is None:
+                    return False
+                free += stop - start
+                found.append((lot, start, stop))
+        if kind is None or free != needed(turn.wanted, kind[0]):
+            return False
+        turn.claims = found
+        for lot, start, stop in found:
+            lot.take(stop - start)
+        turn.wanted = [0] * len(turn.wanted)
+        turn.choice = Choice(kind[1], Rule.OWN, satisfiable=True)
+        return True
+
+    def _bound_pools(self, need: Need) -> list[Pool]:
+        pools = self._fleet.held(need.cluster)[:2]
+        return [pool for pool in pools if pool.count > pool.taken and pool.state in self._bound_states]
+
+    def _consume(self, turn: Turn, domain: str) -> None:
+        """Take what the gang is going to acquire out of sight of the gangs after it."""
+        wanted = list(turn.wanted)
+        for state in ACQUIRABLE:
+            if claim(turn.view.domain_runs(self._fleet.pool(state), domain), wanted, []):
+                return
+
+
+def _usable(turn: Turn, lots: Iterable[Lot]) -> Iterator[tuple[Lot, Vector]]:
+    return (
+        (lot, place[0])
+        for lot in lots
+        if len(lot.ids) > lot.taken and (place := turn.view.place(lot.cell.shape)) is not None
+    )
+
+
+_SECTIONS: Final = (MachineState.CONFIGURED, MachineState.CONFIGURING, MachineState.CREATING)
+
+
+def _own_runs(own: list[Placed]) -> list[Run]:
+    return runs_of([(lot, vector) for lot, vector, _ in own], _section_rank)
+
+
+def _section_rank(lot: Lot) -> tuple[int, ...]:
+    return (_SECTIONS.index(lot.cell.pool.state), *lot.keep)
+
+
+def _incumbent_first(turn: Turn, own: list[Placed], sections: Sections) -> bool:
+    """Claim own machines first, each side in keep order: a maturing neighbour cannot push a serving machine out."""
+    return claim(_own_runs(own), turn.wanted, turn.claims) or _keep_order(turn, [], sections)
+
+
+def _incumbent_by_id(turn: Turn, own: list[Placed], sections: Sections) -> bool:
+    run = [(lot, vector) for lot, vector, _ in own]
+    return claim([run] if run else [], turn.wanted, turn.claims) or _keep_order(turn, [], sections)
+
+
+def _keep_order(turn: Turn, own: list[Placed], sections: Sections) -> bool:
+    creating = [placed for placed in own if placed[0].cell.pool.state is MachineState.CREATING]
+    return any(claim(runs, turn.wanted, turn.claims) for runs in chain(sections, (_own_runs(creating),)))
+
+
+_CLAIM_ORDERS: Final = MappingProxyType[ClaimOrder, ClaimGang](
+    {
+        ClaimOrder.INCUMBENT_FIRST: _incumbent_first,
+        ClaimOrder.INCUMBENT_BY_ID: _incumbent_by_id,
+        ClaimOrder.KEEP_ORDER: _keep_order,
+    }
+)

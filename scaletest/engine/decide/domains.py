@@ -1,0 +1,242 @@
+"""A gang's domain: what every domain holds for it, bound and acquirable, and the choice among them.
+
+The order of `buckets` is the law. What this module adds is not looking: a domain that the gang's own machines cover
+cannot be beaten, and neither can one that bound machines cover, so supply is added up only where it can still matter.
+"""
+
+from collections.abc import Callable, Iterable
+from operator import ge
+from types import MappingProxyType
+from typing import Final
+
+from scaletest.engine.decide.buckets import Bucket, Measured, Yardstick, chooser, yardstick
+from scaletest.engine.decide.fleet import Fleet, Lot, Pool
+from scaletest.engine.decide.rules import Criterion, Own, Rules
+from scaletest.engine.decide.turns import Turn
+from scaletest.engine.decide.values import Choice, Rule
+from scaletest.engine.decide.views import Vector, View
+from scaletest.engine.decide.walk import needed
+from scaletest.model import MachineState, Need
+
+__all__ = ["ACQUIRABLE", "Domains", "Placed", "own_by_fingerprint"]
+
+ACQUIRABLE: Final = (MachineState.IDLE, MachineState.SPECULATIVE)
+
+OwnLots = Callable[[Pool, Need], Iterable[Lot]]
+Placed = tuple[Lot, Vector, str]
+"""A lot that the gang can use: the lot, what one machine of it counts for, its domain."""
+Held = dict[str, dict[Vector, int]]
+"""Machines by domain and by what they count for. Most domains hold one kind only, so a count says it all."""
+
+
+def _own_by_group(pool: Pool, need: Need) -> Iterable[Lot]:
+    groups = pool.owners.get(need.profile.fingerprint)
+    return groups.get(need.group, ()) if groups else ()
+
+
+def own_by_fingerprint(pool: Pool, need: Need) -> Iterable[Lot]:
+    """Return the lots attributed to a profile, whatever their group."""
+    return [lot for lots in pool.owners.get(need.profile.fingerprint, {}).values() for lot in lots]
+
+
+_OWN: Final = MappingProxyType[Own, OwnLots](
+    {Own.GROUP_AND_FINGERPRINT: _own_by_group, Own.FINGERPRINT: own_by_fingerprint}
+)
+
+
+class _Table:
+    """What is bound for one profile in one cluster, and the number of claims it accounts for."""
+
+    __slots__ = ("claimed", "held", "key", "pools")
+
+    def __init__(self, key: tuple[View, str], claimed: int, pools: int, held: Held) -> None:
+        self.key = key
+        self.claimed = claimed
+        self.pools = pools
+        self.held = held
+
+
+class Domains:
+    """The domain choice under one set of rules."""
+
+    def __init__(self, fleet: Fleet, rules: Rules) -> None:
+        self._fleet = fleet
+        self._chooser = chooser(rules.criteria, serving_first=rules.serving_first)
+        self._own = _OWN[rules.own]
+        self._own_settles = rules.own_settles
+        self._quick = rules.own_settles and rules.criteria[3][0] is Criterion.LEAST_OVERCOMMITTED
+        self._counts_creating = MachineState.CREATING in rules.credited
+        self._table: _Table | None = None
+
+    def own_lots(self, turn: Turn, bound: list[Pool]) -> list[Placed]:
+        """Return the gang's own lots that still have machines: bound ones, then those being created."""
+        pools = [*bound, self._fleet.pool(MachineState.CREATING)] if self._counts_creating else bound
+        found: list[Placed] = []
+        for pool in pools:
+            for lot in self._own(pool, turn.need):
+                place = turn.view.place(lot.cell.shape)
+                if place is not None and len(lot.ids) > lot.taken:
+                    found.append((lot, place[0], place[1]))
+        return found
+
+    def choose(self, turn: Turn, bound: list[Pool], own: list[Placed]) -> Choice:
+        """Return the gang's domain for this cycle and the rule that decided."""
+        mine = _by_domain(own)
+        if self._own_settles:
+            homes = _covered(mine, turn.wanted)
+            if len(homes) == 1:
+                return Choice(homes[0], Rule.OWN, satisfiable=True)
+        held = _with_creating(self._bound_table(turn, bound), own)
+        measure = yardstick(tuple(turn.wanted))
+        if self._quick:
+            full = _covered(held, turn.wanted)
+            if full:
+                return self._among_full(turn, held=held, mine=mine, full=full, measure=measure)
+        return self._among_all(turn, held=held, mine=mine, measure=measure)
+
+    def _bound_table(self, turn: Turn, pools: list[Pool]) -> Held:
+        """Return what is bound and unclaimed by domain. Gangs of one profile and cluster share the table in a row."""
+        claimed = sum([pool.taken for pool in pools])
+        key = (turn.view, turn.need.cluster)
+        table = self._table
+        if table is not None and table.key == key and table.claimed == claimed and table.pools == len(pools):
+            return table.held
+        self._table = _Table(key, claimed, len(pools), _bound(turn, pools))
+        return self._table.held
+
+    def note_claims(self, turn: Turn) -> None:
+        """Take a gang's claims out of the table, so that the next gang need not add everything up again."""
+        table = self._table
+        if table is None or table.key != (turn.view, turn.need.cluster):
+            return
+        for lot, start, stop in turn.claims:
+            place = turn.view.place(lot.cell.shape)
+            if lot.cell.pool.state is not MachineState.CREATING and place is not None:
+                table.claimed += stop - start
+                kinds = table.held[place[1]]
+                kinds[place[0]] -= stop - start
+                if not kinds[place[0]]:
+                    del kinds[place[0]]
+                    if not kinds:
+                        del table.held[place[1]]
+
+    def start(self) -> None:
+        """Forget the table: a new pass begins."""
+        self._table = None
+
+    def _among_full(self, turn: Turn, *, held: Held, mine: Held, full: list[str], measure: Yardstick) -> Choice:
+        """Choose among domains whose bound machines cover the gang: rules 1 and 2 tie, so 2b, 3, 6 and 7 remain."""
+        if len(full) == 1:
+            return Choice(full[0], Rule.CREDITABLE, satisfiable=True)
+        owned = {value: measure.capped(_sum(mine[value], len(turn.wanted))) for value in full if value in mine}
+        most = max(owned.values(), default=0)
+        tied = [value for value in full if owned.get(value, 0) == most]
+        if len(tied) == 1:
+            return Choice(tied[0], Rule.OWN, satisfiable=True)
+        first, second = sorted(self._joint(turn, value, held[value], measure) for value in tied)[:2]
+        rules = (Rule.LEAST_OVERCOMMITTED, Rule.COUNT, Rule.VALUE)
+        rule = next(rule for rule, best, rival in zip(rules, first, second, strict=True) if best != rival)
+        return Choice(first[2], rule, satisfiable=True)
+
+    def _joint(self, turn: Turn, value: str, kinds: dict[Vector, int], measure: Yardstick) -> tuple[int, int, str]:
+        """Return a covered domain's sort key by rules 3, 6 and 7."""
+        # One machine's share of the joint total is a number, so the sum needs no vectors.
+        joint = sum(count * measure.uncapped(vector) for vector, count in kinds.items())
+        machines = sum(kinds.values())
+        if not turn.parked:
+            for vector, free in self._acquirable(turn, value).items():
+                joint += free * measure.uncapped(vector)
+                machines += free
+        return joint, -machines, value
+
+    def _among_all(self, turn: Turn, *, held: Held, mine: Held, measure: Yardstick) -> Choice:
+        serving = [self._measured(turn, value, kinds, mine.get(value), measure) for value, kinds in held.items()]
+        unseen = self._chooser.serving_first and any(m.satisfiable and m.creditable for m in serving)
+        if not turn.parked and not unseen:
+            pools = [turn.view.domains(self._fleet.pool(state)) for state in ACQUIRABLE]
+            fresh = dict.fromkeys(value for pool in pools for value in pool if value not in held)
+            serving += [self._measured(turn, value, {}, None, measure) for value in fresh]
+        return self._chooser.choose([bucket for bucket in serving if bucket.machines])
+
+    def _measured(
+        self, turn: Turn, value: str, kinds: dict[Vector, int], own: dict[Vector, int] | None, measure: Yardstick
+    ) -> Measured:
+        width = len(turn.wanted)
+        bound = _sum(kinds, width)
+        machines, total = sum(kinds.values()), bound
+        if not turn.parked:
+            free = self._acquirable(turn, value)
+            if free:
+                machines += sum(free.values())
+                total = [one + other for one, other in zip(bound, _sum(free, width), strict=True)]
+        return measure.measure(Bucket(value, machines, total, bound, _sum(own, width) if own else [0] * width))
+
+    def _acquirable(self, turn: Turn, value: str) -> dict[Vector, int]:
+        found: dict[Vector, int] = {}
+        for state in ACQUIRABLE:
+            for cell, vector in turn.view.domains(self._fleet.pool(state)).get(value, ()):
+                free = cell.count - cell.taken
+                if free:
+                    found[vector] = found.get(vector, 0) + free
+        return found
+
+
+def _by_domain(own: list[Placed]) -> Held:
+    held: Held = {}
+    for lot, vector, value in own:
+        kinds = held.setdefault(value, {})
+        kinds[vector] = kinds.get(vector, 0) + len(lot.ids) - lot.taken
+    return held
+
+
+def _bound(turn: Turn, pools: list[Pool]) -> Held:
+    """Add up the cluster's unclaimed bound machines by domain."""
+    held: Held = {}
+    for pool in pools:
+        for value, cell, vector in turn.view.placed(pool):
+            free = cell.count - cell.taken
+            if free:
+                kinds = held.get(value)
+                if kinds is None:
+                    held[value] = {vector: free}
+                else:
+                    kinds[vector] = kinds.get(vector, 0) + free
+    return held
+
+
+def _with_creating(held: Held, own: list[Placed]) -> Held:
+    """Return the table with the gang's machines in creation added, which are nobody else's business."""
+    creating = [placed for placed in own if placed[0].cell.pool.state is MachineState.CREATING]
+    if not creating:
+        return held
+    held = {value: dict(kinds) for value, kinds in held.items()}
+    for lot, vector, value in creating:
+        kinds = held.setdefault(value, {})
+        kinds[vector] = kinds.get(vector, 0) + len(lot.ids) - lot.taken
+    return held
+
+
+def _covered(held: Held, wanted: list[int]) -> list[str]:
+    """Return the domains whose machines cover what is wanted."""
+    enough: dict[Vector, int] = {}
+    found = []
+    for value, kinds in held.items():
+        if len(kinds) > 1:
+            if all(map(ge, _sum(kinds, len(wanted)), wanted)):
+                found.append(value)
+            continue
+        for vector, count in kinds.items():
+            least = enough.get(vector)
+            if least is None:
+                least = enough[vector] = needed(wanted, vector)
+            if count >= least:
+                found.append(value)
+    return found
+
+
+def _sum(kinds: dict[Vector, int], width: int) -> list[int]:
+    total = [0] * width
+    for vector, count in kinds.items():
+        for index, have in enumerate(vector):
+            total[index] += count * have
+    return total

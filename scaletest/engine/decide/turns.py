@@ -1,0 +1,41 @@
+"""A row's turn: the working record that the passes of one cycle fill in, and the value it becomes."""
+
+from scaletest.engine.decide.values import Choice, Row
+from scaletest.engine.decide.views import View, Views
+from scaletest.engine.decide.walk import Claim
+from scaletest.model import Resources
+
+__all__ = ["Turn", "turns_of"]
+
+
+class Turn:
+    """One row in one cycle: what it claimed, what it acquired, what it still wants (amounts over the view's dims)."""
+
+    __slots__ = ("acquired", "choice", "claims", "gang", "need", "parked", "row", "view", "wanted")
+
+    def __init__(self, row: Row, view: View, *, parked: bool) -> None:
+        self.row = row
+        self.need = row.need
+        self.view = view
+        self.gang = row.need.profile.same_key is not None
+        self.parked = parked
+        self.choice: Choice | None = None
+        self.claims: list[Claim] = []
+        self.acquired: list[Claim] = []
+        self.wanted = [amount for _, amount in row.need.aggregate.amounts]
+
+    @property
+    def domain(self) -> str | None:
+        """Return the chosen domain, if the row is a gang that has one."""
+        return self.choice.domain if self.choice is not None else None
+
+    def deficit(self) -> Resources:
+        """Return what is still missing."""
+        if not any(self.wanted):
+            return Resources()
+        return Resources(tuple((name, want) for name, want in zip(self.view.dims, self.wanted, strict=True) if want))
+
+
+def turns_of(rows: list[Row], views: Views, parked: list[bool]) -> list[Turn]:
+    """Return one fresh turn per row."""
+    return [Turn(row, views.of(row.need), parked=stamp) for row, stamp in zip(rows, parked, strict=True)]

@@ -1,0 +1,221 @@
+"""What one profile sees of the fleet: the cells it can use, by domain, and the lots of a pool in walking order.
+
+A view is looked up by (profile, unit, dimensions) and lives across cycles; it re-reads a pool only when the pool says
+that its cells or lots changed.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Final
+
+from scaletest.engine.decide.fleet import Cell, Fleet, Lot, Pool, Shape
+from scaletest.engine.decide.matching import counted, matches, visible_keys
+from scaletest.engine.decide.rules import Rules
+from scaletest.model import MachineState, Need, NeedProfile, Resources
+from scaletest.model.attribution import penalty_uusd
+
+__all__ = ["Run", "Vector", "View", "Views", "runs_of"]
+
+Vector = tuple[int, ...]
+Place = tuple[Vector, str]
+"""What one machine counts for, and its domain."""
+Run = list[tuple[Lot, Vector]]
+"""Lots that tie in walking order: machines are taken from all of them by id."""
+Rank = Callable[[Lot], tuple[int, ...]]
+
+_PPM: Final = 1_000_000
+_MOST_VIEWS: Final = 16_384
+
+
+def runs_of(lots: Iterable[tuple[Lot, Vector]], rank: Rank) -> list[Run]:
+    """Sort lots into runs of equal rank."""
+    lots = list(lots)
+    if len(lots) == 1:
+        return [lots]
+    ranked = sorted([(rank(lot), lot, vector) for lot, vector in lots], key=itemgetter(0))
+    if ranked and ranked[0][0] == ranked[-1][0]:
+        return [lots]
+    return [[(lot, vector) for _, lot, vector in run] for _, run in groupby(ranked, key=itemgetter(0))]
+
+
+keep_rank: Rank = attrgetter("keep")
+"""Rank bound lots: cheap ones and those whose loss costs most are kept first."""
+
+
+class View:
+    """One profile's sight of the fleet, with amounts as tuples over the dimensions it asks for."""
+
+    __slots__ = (
+        "_cells",
+        "_domains",
+        "_kinds",
+        "_placed",
+        "dims",
+        "places",
+        "profile",
+        "rank_idle",
+        "rank_spec",
+        "rules",
+        "unit",
+    )
+
+    def __init__(self, need: Need, dims: tuple[str, ...], rules: Rules, *, floor: bool) -> None:
+        self.profile: NeedProfile = need.profile
+        self.dims = dims
+        self.unit = need.min_unit if floor else Resources()
+        self.rules = rules
+        penalty = penalty_uusd(need.profile.interruption)
+        self.rank_idle: Rank = lambda lot: (lot.price_uusd,)
+        self.rank_spec: Rank = lambda lot: (lot.price_uusd * _PPM + lot.interruption_ppm * penalty,)
+        self.places: dict[Shape, Place | None] = {}
+        """What `place` has answered so far."""
+        self._kinds: dict[Place, Place] = {}
+        self._cells: dict[Pool, tuple[int, list[tuple[Cell, Vector]]]] = {}
+        self._placed: dict[Pool, tuple[int, list[tuple[str, Cell, Vector]]]] = {}
+        self._domains: dict[Pool, tuple[int, dict[str, list[tuple[Cell, Vector]]]]] = {}
+
+    def place(self, shape: Shape) -> Place | None:
+        """Return what a machine of this shape counts for and its domain, or None if the profile cannot use it.
+
+        Equal answers are the same object.
+        """
+        try:
+            return self.places[shape]
+        except KeyError:
+            found = self._look(shape)
+            if found is not None:
+                found = self._kinds.setdefault(found, found)
+            self.places[shape] = found
+            return found
+
+    def _look(self, shape: Shape) -> Place | None:
+        if not shape.allocatable.covers(self.unit) or not matches(self.profile, shape.label):
+            return None
+        worth = counted(shape.allocatable, self.unit, counting=self.rules.counting)
+        key = self.profile.same_key
+        return tuple(worth[name] for name in self.dims), (shape.label(key) or "") if key else ""
+
+    def cells(self, pool: Pool) -> list[tuple[Cell, Vector]]:
+        """Return the pool's cells that the profile can use."""
+        known = self._cells.get(pool)
+        if known is not None and known[0] == pool.version:
+            return known[1]
+        found = [(cell, place[0]) for shape, cell in pool.cells.items() if (place := self.place(shape)) is not None]
+        self._cells[pool] = (pool.version, found)
+        return found
+
+    def domains(self, pool: Pool) -> dict[str, list[tuple[Cell, Vector]]]:
+        """Return the usable cells by value of the gang's topology key."""
+        known = self._domains.get(pool)
+        if known is not None and known[0] == pool.version:
+            return known[1]
+        found: dict[str, list[tuple[Cell, Vector]]] = {}
+        for shape, cell in pool.cells.items():
+            place = self.place(shape)
+            if place is not None:
+                found.setdefault(place[1], []).append((cell, place[0]))
+        self._domains[pool] = (pool.version, found)
+        return found
+
+    def placed(self, pool: Pool) -> list[tuple[str, Cell, Vector]]:
+        """Return the usable cells with their domain, as one flat list: the domain choice walks it for every gang."""
+        known = self._placed.get(pool)
+        if known is not None and known[0] == pool.version:
+            return known[1]
+        found = [(value, cell, vector) for value, cells in self.domains(pool).items() for cell, vector in cells]
+        self._placed[pool] = (pool.version, found)
+        return found
+
+    def runs(self, pool: Pool) -> list[Run]:
+        """Return the pool's usable lots in walking order; cells with nothing left are left out."""
+        return self._sorted(pool, self.cells(pool))
+
+    def domain_runs(self, pool: Pool, domain: str) -> list[Run]:
+        """Return the usable lots of one domain in walking order."""
+        return self._sorted(pool, self.domains(pool).get(domain, ()))
+
+    def _sorted(self, pool: Pool, cells: Iterable[tuple[Cell, Vector]]) -> list[Run]:
+        lots = [
+            (lot, vector)
+            for cell, vector in cells
+            if cell.count > cell.taken
+            for lot in cell.lots.values()
+            if len(lot.ids) > lot.taken
+        ]
+        return runs_of(lots, self.rank(pool.state))
+
+    def rank(self, state: MachineState) -> Rank:
+        """Return how lots in a state are ordered for this profile."""
+        if state is MachineState.IDLE:
+            return self.rank_idle
+        return self.rank_spec if state is MachineState.SPECULATIVE else keep_rank
+
+
+class Views:
+    """The views of one fleet under one set of rules."""
+
+    def __init__(self, fleet: Fleet, rules: Rules) -> None:
+        self.fleet = fleet
+        self.rules = rules
+        self._shown: set[tuple[str, bool]] = set()
+        self._views: dict[tuple[str, tuple[tuple[str, int], ...], tuple[str, ...], bool], View] = {}
+        self._holders: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[int, list[Shape]]] = {}
+        self._fits: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[bool, list[Shape]]] = {}
+
+    def show(self, needs: Iterable[Need], *, as_gangs: bool) -> None:
+        """Make every label that these rows' profiles look at visible; if that is news, start all views anew."""
+        for fingerprint, profile in {need.profile.fingerprint: need.profile for need in needs}.items():
+            if (fingerprint, as_gangs) not in self._shown:
+                self._shown.add((fingerprint, as_gangs))
+                self.fleet.see(*visible_keys(profile, as_gang=as_gangs))
+        before = self.fleet.generation
+        self.fleet.refresh()
+        if before != self.fleet.generation or max(len(self._views), len(self._holders)) > _MOST_VIEWS:
+            self._views.clear()
+            self._holders.clear()
+        # Which gangs fit is asked anew every cycle, once per profile and size.
+        self._fits.clear()
+
+    def of(self, need: Need, *, floor: bool | None = None) -> View:
+        """Return the view of a row; `floor` says whether machines must hold one unit, else the rules say."""
+        wanted_floor = self.rules.unit_floor if floor is None else floor
+        amounts = need.aggregate.amounts
+        dims = tuple([name for name, _ in amounts])
+        key = (need.profile.fingerprint, need.min_unit.amounts, dims, wanted_floor)
+        view = self._views.get(key)
+        if view is None:
+            view = self._views[key] = View(need, dims, self.rules, floor=wanted_floor)
+        return view
+
+    def fits_one_machine(self, need: Need) -> bool:
+        """Say whether a whole gang fits on some machine: bound or being bound to its cluster, Idle or Speculative."""
+        key = (need.profile.fingerprint, need.aggregate.amounts)
+        known = self._fits.get(key)
+        if known is None:
+            shapes = self._holding(need)
+            pools = (self.fleet.pool(MachineState.IDLE), self.fleet.pool(MachineState.SPECULATIVE))
+            known = self._fits[key] = (any(_has_one(pool, shapes) for pool in pools), shapes)
+        anywhere, shapes = known
+        if anywhere or not shapes:
+            return anywhere
+        return any(_has_one(pool, shapes) for pool in self.fleet.held(need.cluster)[:2])
+
+    def _holding(self, need: Need) -> list[Shape]:
+        shapes = self.fleet.shapes
+        key = (need.profile.fingerprint, need.aggregate.amounts)
+        known = self._holders.get(key)
+        if known is not None and known[0] == len(shapes):
+            return known[1]
+        found = [
+            shape
+            for shape in shapes.values()
+            if shape.allocatable.covers(need.aggregate) and matches(need.profile, shape.label)
+        ]
+        self._holders[key] = (len(shapes), found)
+        return found
+
+
+def _has_one(pool: Pool, shapes: list[Shape]) -> bool:
+    cells = pool.cells
+    return any((cell := cells.get(shape)) is not None and cell.count for shape in shapes)
