@@ -53,7 +53,7 @@ golden: setup ## accept the current output as the expected output
 	$(BIN)/pytest -q tests/golden --snapshot-update
 
 lock: ## renew requirements.lock from pyproject.toml (needs uv)
-	uv pip compile --universal --generate-hashes --python-version 3.11 --group dev --no-header --no-emit-index-url -q pyproject.toml -o requirements.lock
+	uv pip compile --universal --generate-hashes --python-version 3.11 --group dev --no-header -q pyproject.toml -o requirements.lock
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist
