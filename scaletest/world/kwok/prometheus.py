@@ -93,6 +93,7 @@ def read_samples(
 
     `targets` says which of our targets a scraped job and instance is: its series carry the label `target` instead,
     and series of other targets are left out. Without it series are returned as stored, as back-filled evidence needs.
+    The interval should end a scrape timeout before now: a scrape is stored, under its first instant, when it is over.
     A metric that the server does not know has no series: that is for the judge to call unmeasured.
     """
     if not 0 <= start_ms <= end_ms:
@@ -102,7 +103,8 @@ def read_samples(
     with requests.Session() as session:
         asked = _Asked(server, session)
         families = {}
-        for name in sorted({*names, "up"}):
+        # `up` last: a scrape that is stored while we read then lacks samples, never the `up` that samples belong to.
+        for name in (*sorted({*names} - {"up"}), "up"):
             if series := _series(asked, name, _chunks(start_ms, end_ms, server.chunk_ms), targets):
                 families[name] = series
         return Metrics(families)

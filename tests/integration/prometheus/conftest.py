@@ -84,12 +84,13 @@ def _address(process: "subprocess.Popen[str]") -> str:
     late = Timer(START_S, process.kill)
     late.start()
     assert process.stderr is not None
-    address, log = "", list[str]()
-    for line in process.stderr:
+    address, ready, log = "", False, list[str]()
+    for line in process.stderr:  # the two lines come in either order
         log.append(line)
         if found := re.search(r'"Listening on" address=(\S+)', line):
             address = f"http://{found[1]}"
-        if "ready to receive web requests" in line and address:
+        ready = ready or "ready to receive web requests" in line
+        if ready and address:
             late.cancel()
             return address
     late.cancel()
