@@ -15,9 +15,9 @@ from scaletest.evidence.reading import read_record
 from scaletest.gates.judge import judge
 from scaletest.gates.ledger import BINDS
 from scaletest.gates.outcomes import Outcome, RunOutcome, Verdict
+from scaletest.gates.proof import proof_gate
 from scaletest.gates.staging import Scene, staged_evidence, staged_test
-from scaletest.plan.gate_table import GATES, GateRow, Unit, Window
-from scaletest.plan.gates import Bar, Gate, Kind
+from scaletest.plan.gates import Bar
 from scaletest.plan.planned import PlannedTest
 from scaletest.world.kwok import Server, read_samples, record_scrapes
 
@@ -41,10 +41,6 @@ _BARS: dict[str, Bar] = {
     "engineRestarts": 0,
     "shardsReporting": 1,
 }
-_ROWS = {row.name: row for row in GATES} | {
-    "engineRestarts": GateRow("engineRestarts", "processStart", Unit.COUNT, Window.RUN, samples=2),
-    "shardsReporting": GateRow("shardsReporting", "cycleDuration", Unit.COUNT, comparison=">=", samples=1),
-}
 _TYPES = {
     "actions": "counter",
     "outcomes": "counter",
@@ -55,26 +51,8 @@ _TYPES = {
 }
 
 
-def _gate(name: str, bar: Bar) -> Gate:
-    row = _ROWS[name]
-    return Gate(
-        name=name,
-        role=row.role,
-        threshold=bar,
-        comparison=row.comparison,
-        unit=row.unit,
-        quantile=row.quantile,
-        window=row.window,
-        start_us=0,
-        end_us=600_000_000,
-        expected_samples=100,
-        claim="",
-        kind=Kind.MEASURED,
-    )
-
-
 def _test() -> PlannedTest:
-    return staged_test(*(_gate(name, bar) for name, bar in _BARS.items()))
+    return staged_test(*(proof_gate(name, bar) for name, bar in _BARS.items()))
 
 
 def _keep(test: PlannedTest) -> frozenset[str]:
