@@ -1,6 +1,7 @@
 """Reading evidence back: whatever is there, and a defect for whatever is not as it should be. Nothing is repaired."""
 
 import gzip
+import io
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -176,4 +177,5 @@ class _Source:
     def _opened(self) -> BinaryIO:
         if self._sealed_hash is None:
             return self._path.open("rb")
-        return cast("BinaryIO", gzip.open(self._path, "rb"))
+        # GzipFile reads lines in Python; a buffer around it reads them in C.
+        return cast("BinaryIO", io.BufferedReader(gzip.GzipFile(self._path, "rb"), _LONGEST_LINE))

@@ -101,6 +101,9 @@ class MetricsReader:
             return
         key, _, rest = line.rpartition(" ")
         key, _, value = key.rpartition(" ")
+        if not key:
+            self.bad_lines += 1  # a torn line: without a name, a value or an instant nobody knows whose it was
+            return
         if key not in self._series:
             self._series[key] = self._opened(key)
         series = self._series[key]

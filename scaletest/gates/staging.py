@@ -220,7 +220,7 @@ class _Stage:
 
     def cycles(self) -> Iterator[CycleRow]:
         scene = self.scene
-        ticks = self.end // _CYCLE_US + 1 if scene.shards else 0
+        ticks = self.last // _CYCLE_US + 1 if scene.shards else 0
         for n in range(ticks):
             at = n * _CYCLE_US
             settled = at >= self.settled
