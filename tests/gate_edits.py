@@ -211,9 +211,9 @@ def _cycles(change: Callable[[Evidence], Evidence]) -> Edit:
 
 
 def _shortfall_at_the_end(evidence: Evidence) -> Evidence:
-    last = max(row.cycle for row in evidence.cycles)
+    late = _END - 10_000_000
     return replace(
-        evidence, cycles=tuple(r._replace(shortfalls=1) if r.cycle >= last - 2 else r for r in evidence.cycles)
+        evidence, cycles=tuple(r._replace(shortfalls=1) if late <= r.at_us <= _END else r for r in evidence.cycles)
     )
 
 
@@ -268,7 +268,9 @@ EDITS: Final[dict[str, Edit]] = {
     "no-ledger-promised": lambda e, t: (replace(e, actions=()), replace(t, ledger=False)),
     "no-acknowledgements": _no_acknowledgements,
     "shortfall-at-the-end": _cycles(_shortfall_at_the_end),
-    "drop-last-cycles": _cycles(lambda e: replace(e, cycles=e.cycles[:-8])),
+    "drop-last-cycles": _cycles(
+        lambda e: replace(e, cycles=tuple(row for row in e.cycles if row.at_us < _END - 20_000_000))
+    ),
     "lose-what-was-reclaimed": _lose_reclaimed,
     "apiserver-died": _record(components=(Component("kube-apiserver", "substrate", 300_000_000),)),
     "clock-jumped": _record(clock_step_us=5_000_000),

@@ -12,8 +12,7 @@ from scaletest.evidence.exposition import read_page
 from scaletest.evidence.reading import read_record
 from scaletest.evidence.record import RecordError, RunRecord
 from scaletest.gates.contract import contract_findings
-from scaletest.gates.judge import judge
-from scaletest.gates.ledger import BINDS
+from scaletest.gates.judge import judge, needed_metrics
 from scaletest.gates.outcomes import RunOutcome, Verdict
 from scaletest.gates.proof import prove_gates
 from scaletest.plan.document import plan_document
@@ -45,7 +44,7 @@ def judge_folder(folder: Path, *, strict: bool, bars: list[str], write: bool) ->
     """Judge a run's folder, print the verdict and write the reports; a changed bar makes it exploratory."""
     test, record = _planned(folder), _record(folder)
     changed = _with_bars(test, bars)
-    evidence = read_evidence(folder, record, keep=test.metric_names() | {BINDS})
+    evidence = read_evidence(folder, record, keep=needed_metrics(test))
     verdict = replace(judge(changed, evidence, strict=strict), exploratory=bool(bars))
     print_verdict(verdict)
     if write and not verdict.exploratory:

@@ -17,11 +17,14 @@ _TRANSITIONAL: Final = ("Creating", "Configuring", "Draining", "Deleting")
 
 def cost_routing(case: Case, gate: Gate) -> GateResult:
     """Judge that demand landed on the capacity type which its interruption penalty makes cheaper."""
-    right, doubt = _configured(case, (("Spot", case.test.tolerant_bucket), ("OnDemand", case.test.sensitive_bucket)))
-    if doubt:
+    pairs = (("Spot", case.test.tolerant_bucket), ("OnDemand", case.test.sensitive_bucket))
+    routed = [_configured(case, (pair,)) for pair in pairs]
+    if doubt := next((doubt for _, doubt in routed if doubt), ""):
         return unmeasured(case, gate, doubt)
+    right = min(number for number, _ in routed)
     outcome = Outcome.PASS if right else Outcome.FAIL
-    reason = f"{right:,} machines on their cheaper type" if right else "no machine is on its cheaper type"
+    parts = ", ".join(f"{number:,} {kind}" for (kind, _), (number, _) in zip(pairs, routed, strict=True))
+    reason = f"{parts} machines on their cheaper type"
     look = "effective cost of both tiers for the two penalties"
     return result(case, gate, outcome, reason=reason, value=Bracket(right, right), samples=1, look_at=look)
 

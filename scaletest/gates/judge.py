@@ -9,13 +9,14 @@ from scaletest.evidence.reading import Effect
 from scaletest.gates import actions, counts, cycles, inventory, latency, requests
 from scaletest.gates.case import Case
 from scaletest.gates.information import information_of
+from scaletest.gates.ledger import BINDS
 from scaletest.gates.outcomes import GateResult, Outcome, RunOutcome, Verdict
 from scaletest.gates.results import not_applicable, unmeasured
 from scaletest.gates.validity import defects_of
 from scaletest.plan.gates import Gate
 from scaletest.plan.planned import PlannedTest
 
-__all__ = ["EVALUATORS", "evaluated", "judge"]
+__all__ = ["EVALUATORS", "evaluated", "judge", "needed_metrics"]
 
 Evaluator = Callable[[Case, Gate], GateResult]
 
@@ -77,6 +78,11 @@ def judge(test: PlannedTest, evidence: Evidence, *, strict: bool = False) -> Ver
         information=tuple(information_of(case)),
         phases=tuple((phase.name, phase.outcome, phase.detail) for phase in evidence.record.phases),
     )
+
+
+def needed_metrics(test: PlannedTest) -> frozenset[str]:
+    """Return every metric that judging reads: the engine's, and the driver's own count of binds."""
+    return test.metric_names() | {BINDS}
 
 
 def evaluated(case: Case) -> Iterator[GateResult]:

@@ -15,14 +15,14 @@ from scaletest.gates.judge import judge
 from scaletest.gates.latency import judged
 from scaletest.gates.ledger import BINDS
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome, RunOutcome, Verdict
-from scaletest.gates.proof import _DRILLS, PROOFS, _gate
+from scaletest.gates.proof import _DRILLS, PROOFS, proof_gate
 from scaletest.gates.quantiles import HistogramDelta, histogram_quantile, over_bar, quantile
 from scaletest.gates.staging import Scene, staged_evidence, staged_test
 from scaletest.model.instants import exact
 from scaletest.plan.planned import PlannedTest
 
 _BINDING: Final = ("internalBindingLatencyP99Seconds", "newMachineBindingP95Seconds", "endToEndPodBindP50Seconds")
-_ALL: Final = staged_test(*(_gate(name, proof.bar) for name, proof in PROOFS.items()), drills=_DRILLS)
+_ALL: Final = staged_test(*(proof_gate(name, proof.bar) for name, proof in PROOFS.items()), drills=_DRILLS)
 _RANKS: Final = {
     Outcome.PASS: 0,
     Outcome.MARGINAL: 1,
@@ -80,7 +80,7 @@ def test_judging_twice_gives_the_same_values() -> None:
 def _requests_judged(latencies: list[float | None], *, strict: bool = False) -> Verdict:
     """Judge requests that waited so long; None is one that still waits."""
     test = replace(
-        staged_test(*(_gate(name, PROOFS[name].bar) for name in (*_BINDING, "boundShare"))),
+        staged_test(*(proof_gate(name, PROOFS[name].bar) for name in (*_BINDING, "boundShare"))),
         planned_replacements=len(latencies),
     )
     return judge(test, _evidence_of(test, latencies), strict=strict)

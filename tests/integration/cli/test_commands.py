@@ -59,7 +59,7 @@ def test_uber_5k_on_kwok_is_refused_with_its_footprint() -> None:
         (["plan", "dev-50", "--substrate", "kwk"], "did you mean kwok?"),
         (["plan", "dev-50", "--engine", "refrence"], "did you mean reference?"),
         (["plan", "dev-50", "--seed", "-1"], "--seed"),
-        (["pla"], "Did you mean 'plan'?"),
+        (["pla"], "'plan'"),
         (["validate"], "Missing argument"),
     ],
 )

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from integration.judge.staged_run import Bundle
-
 from scaletest.model import Stream
+from staged_run import Bundle
 
 
 class Must(Enum):

@@ -4,9 +4,9 @@ import json
 from typing import Any, Final
 
 from integration.judge.damages import Kind, Must, pick
-from integration.judge.staged_run import Bundle
 
 from scaletest.model import Stream
+from staged_run import Bundle
 
 _WRONG: Final[tuple[Any, ...]] = (None, "x", -1, 1.5, [], {}, True, [1], float("nan"), 10**40)
 

@@ -4,9 +4,9 @@ import json
 from typing import Any, Final
 
 from integration.judge.damages import Kind, Must, pick, retold, shuffled
-from integration.judge.staged_run import FILES, LEDGERS, Bundle, recompressed
 
 from scaletest.model import Stream
+from staged_run import FILES, LEDGERS, Bundle, recompressed
 
 
 def _row(bundle: Bundle, stream: Stream, ledgers: tuple[str, ...] = LEDGERS) -> tuple[list[str], int]:

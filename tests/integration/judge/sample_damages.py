@@ -3,9 +3,9 @@
 from typing import Final
 
 from integration.judge.damages import Kind, Must, pick, retold, shuffled
-from integration.judge.staged_run import Bundle
 
 from scaletest.model import Stream
+from staged_run import Bundle
 
 START_MS: Final = 1_700_000_060_000
 SETTLED_MS: Final = START_MS + 120_000

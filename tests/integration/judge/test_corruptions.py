@@ -15,10 +15,10 @@ from integration.judge.damages import Kind, Must
 from integration.judge.document_damages import DOCUMENT_KINDS
 from integration.judge.ledger_damages import LEDGER_KINDS
 from integration.judge.sample_damages import SAMPLE_KINDS
-from integration.judge.staged_run import Bundle, judged_folder, put_together, staged_folder
 
 from scaletest.gates.outcomes import GateResult, RunOutcome, Verdict
 from scaletest.model import Stream
+from staged_run import Bundle, judged_folder, put_together, staged_folder
 
 KINDS: Final = (*LEDGER_KINDS, *SAMPLE_KINDS, *DOCUMENT_KINDS)
 ACCIDENTS: Final = 8

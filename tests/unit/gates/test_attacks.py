@@ -11,7 +11,7 @@ from scaletest.evidence import EventRow, Evidence, Metrics, Phase, Series
 from scaletest.gates.information import settle_adequacy
 from scaletest.gates.judge import judge
 from scaletest.gates.outcomes import Outcome, RunOutcome
-from scaletest.gates.proof import PROOFS, _gate
+from scaletest.gates.proof import PROOFS, proof_gate
 from scaletest.gates.staging import Scene, staged_evidence, staged_test
 from scaletest.plan.planned import PlannedTest
 
@@ -19,7 +19,7 @@ Attack = Callable[[Evidence], Evidence]
 
 
 def _test(gate: str) -> PlannedTest:
-    return staged_test(_gate(gate, PROOFS[gate].bar))
+    return staged_test(proof_gate(gate, PROOFS[gate].bar))
 
 
 def _without(**labels: str) -> Attack:

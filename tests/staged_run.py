@@ -18,7 +18,7 @@ from scaletest.evidence.rows import Row
 from scaletest.gates.judge import judge
 from scaletest.gates.ledger import BINDS
 from scaletest.gates.outcomes import Verdict
-from scaletest.gates.proof import _DRILLS, PROOFS, _gate
+from scaletest.gates.proof import _DRILLS, PROOFS, proof_gate
 from scaletest.gates.staging import Scene, staged_evidence, staged_test
 from scaletest.plan.gates import Gate
 from scaletest.plan.planned import PlannedTest, PlannedTestError, planned_test
@@ -29,7 +29,7 @@ LEDGERS: Final = ("requests", "actions", "cycles", "events", "measured")
 FILES: Final = (METRICS, *(f"{name}.jsonl.gz" for name in LEDGERS))
 
 # A shortfall that stands contradicts one that must not; all other gates hold in one good run.
-_ALL: Final = tuple(_gate(name, proof.bar) for name, proof in PROOFS.items() if name != "standingShortfall")
+_ALL: Final = tuple(proof_gate(name, proof.bar) for name, proof in PROOFS.items() if name != "standingShortfall")
 GATES: Final = tuple(replace(g, expected_samples=200) if g.expected_samples == 400 else g for g in _ALL)
 TEST: Final = replace(staged_test(*GATES, drills=_DRILLS), planned_replacements=200)
 
