@@ -8,10 +8,10 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test unit lint format bench schema golden lock clean
+.PHONY: help setup run test unit lint format bench corruptions schema golden lock clean
 
 help: ## show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with the scaletest command in it
 
@@ -45,6 +45,9 @@ bench: setup ## print speed and memory figures against their bars
 	$(BIN)/python tests/bench/plan_speed.py
 	$(BIN)/python tests/bench/evidence_speed.py
 	$(BIN)/python tests/bench/decide_speed.py
+
+corruptions: setup ## damage evidence in two thousand ways and print what the judge made of it
+	$(BIN)/pytest -q -p no:randomly tests/integration/judge
 
 schema: setup ## regenerate profiles/schema and the field reference from the typed models
 	$(BIN)/scaletest schema --write profiles/schema --reference docs/profile-reference.md
