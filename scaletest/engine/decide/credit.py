@@ -49,7 +49,6 @@ class Credit:
         for turn in turns:
             if turn.gang:
                 self._gang(turn)
-                self._domains.note_claims(turn)
             else:
                 self._plain(turn)
         self._fleet.untake(ACQUIRABLE)
@@ -78,7 +77,9 @@ class Credit:
         else:
             own = [placed for placed in own if placed[2] == domain]
             sections = (turn.view.domain_runs(pool, domain) for pool in pools)
-        if not self._claim_gang(turn, own, sections) and self._consumes and not turn.parked:
+        covered = self._claim_gang(turn, own, sections)
+        self._domains.note_claims(turn)
+        if not covered and self._consumes and not turn.parked:
             self._consume(turn, domain)
 
     def _still_served(self, turn: Turn) -> bool:
@@ -87,37 +88,40 @@ class Credit:
         That is nearly every gang of a settled fleet, and what the rules below would find for it; so it is worth a
         straight line of code.
         """
-        need, places = turn.need, turn.view.places
-        fingerprint, group = need.profile.fingerprint, need.group
         found: list[Claim] = []
-        kind: Place | None = None
-        free = 0
-        for pool in self._fleet.held(need.cluster):
-            groups = pool.owners.get(fingerprint)
-            if groups is None or pool.state not in self._credited:
-                continue
-            for lot in groups.get(group, ()):
-                start, stop = lot.taken, len(lot.ids)
-                if start == stop:
-                    continue
-                # A shape that the view has not met yet is left to the long way round.
-                place = places.get(lot.cell.shape)
-                if place is not kind:
-                    if kind is not None:
-                        return False
-                    kind = place
-                elif place is None:
-                    return False
-                free += stop - start
-                found.append((lot, start, stop))
-        if kind is None or free != needed(turn.wanted, kind[0]):
+        kind = self._one_kind(turn, found)
+        if kind is None or sum([stop - start for _, start, stop in found]) != needed(turn.wanted, kind[0]):
             return False
-        turn.claims = found
+        bound = 0
         for lot, start, stop in found:
             lot.take(stop - start)
+            if lot.cell.pool.cluster:
+                bound += stop - start
+        self._domains.note_kind(turn, kind, bound)
+        turn.claims = found
         turn.wanted = [0] * len(turn.wanted)
         turn.choice = Choice(kind[1], Rule.OWN, satisfiable=True)
         return True
+
+    def _one_kind(self, turn: Turn, found: list[Claim]) -> Place | None:
+        """Add the gang's own lots to `found` and return the kind and domain they share, or None if they do not."""
+        need, places = turn.need, turn.view.places
+        kind: Place | None = None
+        for pool in self._fleet.held(need.cluster):
+            groups = pool.owners.get(need.profile.fingerprint)
+            if groups is None or pool.state not in self._credited:
+                continue
+            for lot in groups.get(need.group, ()):
+                start, stop = lot.taken, len(lot.ids)
+                if start == stop:
+                    continue
+                # A shape that the view has not met yet, or cannot use, is left to the long way round.
+                place = places.get(lot.cell.shape)
+                if place is None or (kind is not None and place is not kind):
+                    return None
+                kind = place
+                found.append((lot, start, stop))
+        return kind
 
     def _bound_pools(self, need: Need) -> list[Pool]:
         pools = self._fleet.held(need.cluster)[:2]

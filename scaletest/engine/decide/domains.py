@@ -14,7 +14,7 @@ from scaletest.engine.decide.fleet import Fleet, Lot, Pool
 from scaletest.engine.decide.rules import Criterion, Own, Rules
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.values import Choice, Rule
-from scaletest.engine.decide.views import Vector, View
+from scaletest.engine.decide.views import Place, Vector
 from scaletest.engine.decide.walk import needed
 from scaletest.model import MachineState, Need
 
@@ -47,13 +47,27 @@ _OWN: Final = MappingProxyType[Own, OwnLots](
 class _Table:
     """What is bound for one profile in one cluster, and the number of claims it accounts for."""
 
-    __slots__ = ("claimed", "held", "key", "pools")
+    __slots__ = ("claimed", "cluster", "held", "pools", "view")
 
-    def __init__(self, key: tuple[View, str], claimed: int, pools: int, held: Held) -> None:
-        self.key = key
+    def __init__(self, turn: Turn, *, claimed: int, pools: int, held: Held) -> None:
+        self.view = turn.view
+        self.cluster = turn.need.cluster
         self.claimed = claimed
         self.pools = pools
         self.held = held
+
+    def is_for(self, turn: Turn) -> bool:
+        return self.view is turn.view and self.cluster == turn.need.cluster
+
+    def take(self, place: Place, count: int) -> None:
+        vector, value = place
+        self.claimed += count
+        kinds = self.held[value]
+        kinds[vector] -= count
+        if not kinds[vector]:
+            del kinds[vector]
+            if not kinds:
+                del self.held[value]
 
 
 class Domains:
@@ -97,28 +111,26 @@ class Domains:
     def _bound_table(self, turn: Turn, pools: list[Pool]) -> Held:
         """Return what is bound and unclaimed by domain. Gangs of one profile and cluster share the table in a row."""
         claimed = sum([pool.taken for pool in pools])
-        key = (turn.view, turn.need.cluster)
         table = self._table
-        if table is not None and table.key == key and table.claimed == claimed and table.pools == len(pools):
+        if table is not None and table.is_for(turn) and table.claimed == claimed and table.pools == len(pools):
             return table.held
-        self._table = _Table(key, claimed, len(pools), _bound(turn, pools))
+        self._table = _Table(turn, claimed=claimed, pools=len(pools), held=_bound(turn, pools))
         return self._table.held
 
     def note_claims(self, turn: Turn) -> None:
         """Take a gang's claims out of the table, so that the next gang need not add everything up again."""
         table = self._table
-        if table is None or table.key != (turn.view, turn.need.cluster):
-            return
-        for lot, start, stop in turn.claims:
-            place = turn.view.place(lot.cell.shape)
-            if lot.cell.pool.state is not MachineState.CREATING and place is not None:
-                table.claimed += stop - start
-                kinds = table.held[place[1]]
-                kinds[place[0]] -= stop - start
-                if not kinds[place[0]]:
-                    del kinds[place[0]]
-                    if not kinds:
-                        del table.held[place[1]]
+        if table is not None and table.is_for(turn):
+            for lot, start, stop in turn.claims:
+                place = turn.view.places[lot.cell.shape]
+                if place is not None and lot.cell.pool.state is not MachineState.CREATING:
+                    table.take(place, stop - start)
+
+    def note_kind(self, turn: Turn, place: Place, bound: int) -> None:
+        """Take claims of one kind out of the table."""
+        table = self._table
+        if bound and table is not None and table.is_for(turn):
+            table.take(place, bound)
 
     def start(self) -> None:
         """Forget the table: a new pass begins."""
