@@ -104,6 +104,8 @@ class CycleRow(NamedTuple):
     in_flight: int = 0
     worst_reclaim_ppm: int = 0
     reclaims_before_rollup: int = 0
+    reclaims_of_unsatisfied: int = 0
+    """Reclaims of machines that match a Need which was left unsatisfied in the same cycle."""
 
 
 class EventRow(NamedTuple):

@@ -127,8 +127,11 @@ def ledger_doubt(case: Case, count: Count) -> str:
 
 
 def _by_archetype(case: Case) -> list[tuple[str, str]]:
+    """Return who lost most machines; demand that no request of the run belongs to is named by its fingerprint."""
+    names = {row.fingerprint: row.archetype for row in case.evidence.requests}
     groups: dict[str, int] = {}
     for row in case.evidence.actions:
         if row.kind == "Reclaim" and case.settled.holds(row.at_us):
-            groups[row.fingerprint] = groups.get(row.fingerprint, 0) + 1
+            name = names.get(row.fingerprint, row.fingerprint)
+            groups[name] = groups.get(name, 0) + 1
     return [(f"reclaims of {name}", f"{n:,}") for name, n in sorted(groups.items(), key=lambda g: (-g[1], g[0]))[:3]]

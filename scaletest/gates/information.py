@@ -36,6 +36,8 @@ def information_of(case: Case) -> Iterator[Information]:
         yield Information("Configured", f"{rows[0].configured:,} at soak start, {rows[-1].configured:,} at its end")
         aged = max(row.oldest_shortfall_cycles for row in rows)
         yield Information("oldest shortfall", f"{aged:,} cycles")
+        contrary = sum(row.reclaims_of_unsatisfied for row in rows)
+        yield Information("reclaims that an unsatisfied Need could have used", f"{contrary:,}")
     evicted = sum(row.cause == "evicted" for row in case.evidence.requests)
     yield Information("evicted Pods", f"{evicted:,}")
     yield Information("settle adequacy", settle_adequacy(*_halves(case)))
