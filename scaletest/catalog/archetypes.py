@@ -92,8 +92,8 @@ class Archetype:
     def allocatable(self, *, size: int, density: int) -> Resources:
         """Return what a machine built for one size offers.
 
-        This is the density-scaled figure of the original harness: an instance type's real shape plays no part
-        (docs/fidelity of machine shapes: W36). Devices scale only where podsPerNode says how many Pods share them.
+        This is the density-scaled figure of the original harness, kept so that results compare: an instance type's
+        real shape plays no part. Devices scale only where podsPerNode says how many Pods share them.
         """
         factor = self.pods_per_machine(density)
         return Resources.of(

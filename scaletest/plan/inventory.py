@@ -96,7 +96,7 @@ class Inventory:
         return self.sizing.effective_machines(self.geometry.pods)
 
     def configured(self, cluster: int) -> tuple[int, ...]:
-        """Return one cluster's Configured machines by archetype; gang floors repeat in every cluster (W30)."""
+        """Return one cluster's Configured machines by archetype; gang floors repeat in every cluster."""
         share = Fraction(self.geometry.pods_of(cluster), self.geometry.pods)
         wanted = self.effective_machines * exact(self.seed.configured_fraction) * share
         return self._allocate(wanted)

@@ -1,4 +1,4 @@
-"""Everything that can be known to fail before anything starts (W40): each check yields findings, none raises."""
+"""Everything that can be known to fail before anything starts: each check yields findings, none raises."""
 
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
