@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from scaletest.model.demand import NeedProfile
 from scaletest.model.machine import Attribution
 from scaletest.model.money import MICRO_USD, PenaltyBucket
 
@@ -15,6 +16,7 @@ __all__ = [
     "PINNED_PENALTY_UUSD",
     "PRIORITY_KEY",
     "RECLAMATION_KEY",
+    "attribution_for",
     "attribution_metadata",
     "penalty_uusd",
     "read_attribution",
@@ -35,6 +37,17 @@ def penalty_uusd(bucket: PenaltyBucket) -> int:
     """Return what a bucket costs at most, as an attribution carries it."""
     bound_uusd = bucket.bound_uusd
     return PINNED_PENALTY_UUSD if bound_uusd is None else bound_uusd
+
+
+def attribution_for(profile: NeedProfile, group: str) -> Attribution:
+    """Return what a machine is stamped with when it is configured for a row."""
+    return Attribution(
+        need_fingerprint=profile.fingerprint,
+        group=group,
+        priority=profile.priority,
+        interruption_penalty_uusd=penalty_uusd(profile.interruption),
+        reclamation_penalty_uusd=penalty_uusd(profile.reclamation),
+    )
 
 
 def attribution_metadata(attribution: Attribution) -> dict[str, str]:

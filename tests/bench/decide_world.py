@@ -28,7 +28,7 @@ from scaletest.model import (
     Stream,
     group_name,
 )
-from scaletest.model.attribution import penalty_uusd
+from scaletest.model.attribution import attribution_for
 from scaletest.model.demand import INSTANCE_TYPE_KEY, RACK_KEY, ZONE_KEY
 from scaletest.model.lifecycle import advance
 
@@ -206,7 +206,7 @@ class World:
             price_uusd_per_hour=1_000_000 if speculative else 0,
             interruption_ppm=50_000 if speculative else 0,
             cluster=cluster,
-            attribution=_mark(profile, group) if profile else None,
+            attribution=attribution_for(profile, group) if profile else None,
         )
         self.machines[machine.id] = machine
         return machine
@@ -256,7 +256,7 @@ class World:
         profiles = {o.row.need.profile.fingerprint: o.row.need.profile for o in decisions.outcomes if o.acquired}
         for action in decisions.actions:
             if action.kind is Kind.BOOTSTRAP:
-                mark = _mark(profiles[action.need.fingerprint], action.need.group)
+                mark = attribution_for(profiles[action.need.fingerprint], action.need.group)
                 self._move(action.machine, S.CONFIGURING, cluster=action.need.cluster, mark=mark)
                 self._later(1 + self._below(4), action.machine, S.CONFIGURED)
             elif action.kind is Kind.PROVISION:
@@ -309,16 +309,6 @@ class World:
             gc.enable()
             best = min(best, ((end - start) / 1e6, (end - middle) / 1e6))
         return best
-
-
-def _mark(profile: NeedProfile, group: str) -> Attribution:
-    return Attribution(
-        need_fingerprint=profile.fingerprint,
-        group=group,
-        priority=profile.priority,
-        interruption_penalty_uusd=penalty_uusd(profile.interruption),
-        reclamation_penalty_uusd=penalty_uusd(profile.reclamation),
-    )
 
 
 __all__ = ["Shape", "World", "replace"]

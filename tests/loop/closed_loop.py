@@ -16,12 +16,11 @@ from scaletest.model import (
     Machine,
     MachineState,
     Need,
-    NeedProfile,
     Resources,
     Stream,
     group_name,
 )
-from scaletest.model.attribution import penalty_uusd
+from scaletest.model.attribution import attribution_for
 from scaletest.model.demand import RACK_KEY
 from scaletest.model.lifecycle import advance
 
@@ -121,7 +120,7 @@ class ClosedLoop:
         for pod in self.pods:
             if pod.machine is not None and pod.group:
                 machine = self.machines[pod.machine]
-                self.machines[pod.machine] = replace(machine, attribution=mark(pod.pool.profile, pod.group))
+                self.machines[pod.machine] = replace(machine, attribution=attribution_for(pod.pool.profile, pod.group))
 
     # --- Pods
 
@@ -235,7 +234,7 @@ class ClosedLoop:
                 self._move(name, S.CREATING, attribution=Attribution(need.fingerprint, need.group))
                 self._then(self.scenario.create, name, S.IDLE)
             if action.kind in {Kind.BOOTSTRAP, Kind.PROVISION} and self.machines[name].state is S.IDLE:
-                stamp = mark(self.profiles[need.fingerprint], need.group)
+                stamp = attribution_for(self.profiles[need.fingerprint], need.group)
                 self._move(name, S.CONFIGURING, cluster=need.cluster, attribution=stamp)
                 self._then(self.scenario.configure, name, S.CONFIGURED)
                 self.acquired.add(name)
@@ -315,13 +314,3 @@ class ClosedLoop:
 
     def tail(self) -> Iterator[Record]:
         return iter(self.records[-self.scenario.window :])
-
-
-def mark(profile: NeedProfile, group: str) -> Attribution:
-    return Attribution(
-        need_fingerprint=profile.fingerprint,
-        group=group,
-        priority=profile.priority,
-        interruption_penalty_uusd=penalty_uusd(profile.interruption),
-        reclamation_penalty_uusd=penalty_uusd(profile.reclamation),
-    )

@@ -18,7 +18,7 @@ from scaletest.engine.decide import (
     rules_without,
 )
 from scaletest.model import Attribution, Machine, MachineState, Need, NeedProfile
-from scaletest.model.attribution import penalty_uusd
+from scaletest.model.attribution import attribution_for
 from scaletest.model.lifecycle import advance
 from scaletest_runner.engine_fixtures.values import Case, Dwell, Step, Variant
 
@@ -82,17 +82,6 @@ def play(
             configured = sum(machine.state is _S.CONFIGURED for machine in world.machines.values())
             last = turn == step.repeat - 1
             yield Played(world.cycle, step, last, dict(world.needs), decisions, configured, totals)
-
-
-def attribution_for(profile: NeedProfile, group: str) -> Attribution:
-    """Return what a machine is stamped with when it is configured for a row."""
-    return Attribution(
-        need_fingerprint=profile.fingerprint,
-        group=group,
-        priority=profile.priority,
-        interruption_penalty_uusd=penalty_uusd(profile.interruption),
-        reclamation_penalty_uusd=penalty_uusd(profile.reclamation),
-    )
 
 
 @dataclass(slots=True)

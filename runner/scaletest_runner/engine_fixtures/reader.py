@@ -122,10 +122,6 @@ def _profile(table: Table, *, same: str) -> NeedProfile:
     )
 
 
-def _operator(table: Table) -> Operator:
-    return table.take("operator", lambda text: Operator(str(text)), Operator.EXISTS)
-
-
 def _machines(table: Table, needs: Mapping[str, Need]) -> list[Machine]:
     names = _names(table.take("id", str, ""))
     zone, rack = table.take("zone", str, "z"), table.take("rack", str, "")
