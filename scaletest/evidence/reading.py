@@ -95,7 +95,9 @@ class _Reader:
         self._record = record
         self.defects: list[Defect] = []
         if not record.sealed:
-            self._defect("the run was not sealed: it crashed or is still going; the last seconds are missing")
+            # What a crash lost can only have been more of everything: a fail stands, a pass does not.
+            message = "the run was not sealed: it crashed or is still going; the last seconds are missing"
+            self.defects.append(Defect("evidence", Effect.FLATTER, message))
 
     def plan(self, path: Path) -> None:
         """Check that the plan is the sealed one; evidence without a plan is the caller's business."""

@@ -31,6 +31,8 @@ class Case:
 
     test: PlannedTest
     evidence: Evidence
+    strict: bool = False
+    """A quantile within its bar must also be shown with 95 % confidence."""
 
     @property
     def started(self) -> bool:

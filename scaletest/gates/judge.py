@@ -62,7 +62,7 @@ _BEFORE_THE_SOAK: Final = ("steadyReached", "engineRestarts")
 
 def judge(test: PlannedTest, evidence: Evidence, *, strict: bool = False) -> Verdict:
     """Return the verdict; with `strict` a marginal gate fails and a quantile must be shown with 95 % confidence."""
-    case = Case(test, evidence)
+    case = Case(test, evidence, strict)
     gates = tuple(_stricter(gate) if strict else gate for gate in evaluated(case))
     defects = defects_of(case)
     outcome, reason = _outcome(gates, defects)
@@ -118,9 +118,6 @@ def _outcome(gates: tuple[GateResult, ...], defects: tuple[Defect, ...]) -> tupl
 
 
 def _stricter(gate: GateResult) -> GateResult:
-    if gate.outcome is Outcome.MARGINAL:
-        return replace(gate, outcome=Outcome.FAIL, reason=f"{gate.reason} (strict)")
-    if gate.outcome is Outcome.PASS and ("shown with 95 % confidence", "no") in gate.details:
-        reason = "within the bar, but not shown with 95 % confidence by so few samples (strict)"
-        return replace(gate, outcome=Outcome.UNMEASURED, reason=reason)
-    return gate
+    if gate.outcome is not Outcome.MARGINAL:
+        return gate
+    return replace(gate, outcome=Outcome.FAIL, reason=f"{gate.reason} (strict)")

@@ -14,7 +14,7 @@ from scaletest.gates.counters import histograms_between
 from scaletest.gates.cycles import cycle_rows
 from scaletest.gates.ledger import ledger_gap
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
-from scaletest.gates.quantiles import Interval, histogram_quantile, quantile
+from scaletest.gates.quantiles import Interval, histogram_quantile, over_bar, quantile
 from scaletest.gates.results import not_applicable, result, unmeasured
 from scaletest.model.instants import US_PER_SECOND, exact
 from scaletest.plan.claims import allowed_over
@@ -118,8 +118,10 @@ def histogram_latency(case: Case, gate: Gate) -> GateResult:
     share = gate.quantile or 0.5
     worst, instance = _worst({i: histogram_quantile(d, share) for i, d in soak.by_instance.items() if d.total})
     late, _ = _worst({i: histogram_quantile(d, share) for i, d in tail.by_instance.items() if d.total} or {"": worst})
-    outcome, reason = judged(worst, late, bar=_seconds(gate), tail_decides=case.test.judge_tail)
-    details = [("worst instance", instance), ("tail", _text(late)), ("instances", str(len(soak.by_instance)))]
+    bar = _seconds(gate)
+    over = sum(count for delta in soak.by_instance.values() for edge, count in delta.counts if edge > bar)
+    outcome, reason, figures = _outcome(case, gate, worst, late, over=over, samples=soak.total)
+    details = [("worst instance", instance), ("instances", str(len(soak.by_instance))), *figures]
     look = "look at the worst instance's log and load"
     return result(case, gate, outcome, reason=reason, value=worst, samples=soak.total, look_at=look, details=details)
 
@@ -134,13 +136,26 @@ def _latency_result(
 ) -> GateResult:
     share = gate.quantile or 0.5
     value, late = quantile(soak, share), quantile(tail, share)
-    outcome, reason = judged(value, late, bar=_seconds(gate), tail_decides=case.test.judge_tail)
-    over = sum(high > _seconds(gate) for _, high in soak)
-    allowed = allowed_over(len(soak), share)
-    shown = "yes" if allowed is not None and over <= allowed else "no"
-    figures = [("tail", _text(late)), ("over the bar", f"{over:,}"), ("shown with 95 % confidence", shown), *details]
+    over = over_bar(soak, _seconds(gate))
+    outcome, reason, figures = _outcome(case, gate, value, late, over=over, samples=len(soak))
     look = _LOOK.get(gate.name, "requests ledger: the slowest rows")
-    return result(case, gate, outcome, reason=reason, value=value, samples=len(soak), look_at=look, details=figures)
+    return result(
+        case, gate, outcome, reason=reason, value=value, samples=len(soak), look_at=look, details=[*figures, *details]
+    )
+
+
+def _outcome(
+    case: Case, gate: Gate, soak: Bracket, tail: Bracket, *, over: int, samples: int
+) -> tuple[Outcome, str, list[tuple[str, str]]]:
+    """Return the outcome of a latency gate, why, and the figures that always stand beside it."""
+    outcome, reason = judged(soak, tail, bar=_seconds(gate), tail_decides=case.test.judge_tail)
+    allowed = allowed_over(samples, gate.quantile or 0.5)
+    shown = allowed is not None and over <= allowed
+    if case.strict and outcome is Outcome.PASS and not shown:
+        outcome = Outcome.UNMEASURED
+        reason = "within the bar, but not shown with 95 % confidence by so few samples (strict)"
+    word = "yes" if shown else "no"
+    return outcome, reason, [("tail", _text(tail)), ("over the bar", f"{over:,}"), ("shown with 95 % confidence", word)]
 
 
 def _breakdown(case: Case, rows: Sequence[RequestRow], share: float) -> list[tuple[str, str]]:

@@ -25,6 +25,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, scene in (("good", _GOOD), ("bad", Scene(requests=200, reclaims=21, reclaim_gap_s=200.0))):
         write_run(folder / name, TEST, staged_evidence(TEST, scene))
     write_run(folder / "crashed", TEST, staged_evidence(TEST, _GOOD), seal=False)
+    write_run(folder / "crashed-bad", TEST, staged_evidence(TEST, Scene(requests=200, reclaims=400)), seal=False)
     return folder
 
 
@@ -56,6 +57,13 @@ def test_a_crashed_run_is_inconclusive_and_says_so(runs: Path) -> None:
 
     assert done.returncode == 3
     assert "not sealed" in done.stdout
+
+
+def test_a_crash_cannot_excuse_what_was_already_over_the_bar(runs: Path) -> None:
+    done = gate(runs / "crashed-bad")
+
+    assert done.returncode == 1, done.stdout
+    assert "maxReclaimActionsDuringSoak" in done.stdout.splitlines()[-1]
 
 
 def test_another_bar_is_exploratory_and_writes_nothing(runs: Path) -> None:
