@@ -75,6 +75,8 @@ class Provider(Block):
     """Configured to Idle, after the machine's Pods are gone."""
     delete: Latency = Field(default_factory=lambda: Latency(p50Seconds=1.0, p99Seconds=3.0))
     """Idle to Speculative."""
+    acknowledge: Literal["done", "staged"] = "done"
+    """A call answers when the machine has arrived (`done`), or at once and the next listing shows the rest (`staged`)."""
     losses: tuple[Loss, ...] = ()
     """Planned losses; random ones follow shard.failureRatePerSec."""
     stock_outs: tuple[StockOut, ...] = ()
@@ -134,6 +136,12 @@ class World(Block):
     """From a Pod's deletion to its replacement's appearance."""
     watch_delay: Latency = Field(default_factory=lambda: Latency(p50Seconds=0.02, p99Seconds=0.1))
     """From a change to the event that tells of it."""
+    watch_breaks_per_hour: Annotated[float, Field(ge=0, le=3600)] = 0.0
+    """How often a watch ends early; one break in four is too old to go on from."""
+    api_latency: Latency = Field(default_factory=lambda: Latency(p50Seconds=0.005, p99Seconds=0.05))
+    """Duration of one call to the API server."""
+    node_ready: Latency = Field(default_factory=lambda: Latency(p50Seconds=0.1, p99Seconds=0.5))
+    """From a Node's creation to its being Ready."""
     scheduler: Scheduler = Field(default_factory=Scheduler)
     """The scheduler model."""
     cycle: ModelledCycle = Field(default_factory=ModelledCycle)

@@ -1,0 +1,1 @@
+"""The simulated world: the same program on virtual time, with clusters in memory."""

@@ -1,0 +1,212 @@
+"""Virtual time: an event loop in whole microseconds that jumps from one thing to do to the next.
+
+Everything due at one instant runs in the order in which it was asked for. There is no selector and no thread, so
+nothing outside the program can change that order; sockets, executors and signals are refused. A run that can never go
+on, or goes on for ever without its clock advancing, ends with an error that names the virtual instant.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from scaletest.model import US_PER_SECOND, seconds_text
+
+__all__ = ["DeadlockError", "RunawayError", "StalledError", "VirtualClock", "VirtualLoop"]
+
+_MOST_AT_ONCE: Final = 1_000_000
+_HOOK_EVERY: Final = 1 << 12
+
+# Every method of the abstract loop that is not written here raises NotImplementedError, which is the refusal meant. A
+# type checker would call the class abstract, so it is shown asyncio's concrete one.
+if TYPE_CHECKING:
+    _Loop = asyncio.BaseEventLoop
+else:
+    _Loop = asyncio.AbstractEventLoop
+
+T = TypeVar("T")
+Callback = Callable[..., object]
+
+
+class StalledError(Exception):
+    """The simulated world cannot go on; it says when that was."""
+
+
+class DeadlockError(StalledError):
+    """Somebody waits, and nothing is left that could wake them."""
+
+
+class RunawayError(StalledError):
+    """Things go on happening and the clock does not advance."""
+
+
+class VirtualLoop(_Loop):
+    """The loop. `hook` is called now and then between two callbacks; what it raises ends the run."""
+
+    def __init__(self, *, hook: Callable[[int], None] | None = None, most_at_once: int = _MOST_AT_ONCE) -> None:
+        self._now_us = 0
+        self._sequence = 0
+        self._timers: list[tuple[int, int, Callback, tuple[Any, ...]]] = []
+        self._ready: deque[tuple[Callback, tuple[Any, ...]]] = deque()
+        self._hook = hook
+        self._most_at_once = most_at_once
+        self._running = False
+        self._closed = False
+        self.callbacks = 0
+        """How many ran so far."""
+
+    def now_us(self) -> int:
+        """Return the instant."""
+        return self._now_us
+
+    def at(self, at_us: int, callback: Callback, *args: Any) -> None:
+        """Call back at an instant; cheaper than `call_at`, and not to be cancelled."""
+        self._sequence += 1
+        heappush(self._timers, (max(at_us, self._now_us), self._sequence, callback, args))
+
+    def run_until_complete(self, future: Generator[Any, None, T] | Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:  # type: ignore[override]  # typeshed says Awaitable
+        """Run until the future is done; raise StalledError when it never will be."""
+        # The way asyncio's own loops mark themselves as running.
+        previous = asyncio._get_running_loop()  # noqa: SLF001
+        asyncio._set_running_loop(self)  # noqa: SLF001
+        self._running = True
+        try:
+            main = asyncio.ensure_future(cast("Coroutine[Any, Any, T]", future), loop=self)
+            self._run(main)
+            return main.result()
+        finally:
+            self._running = False
+            asyncio._set_running_loop(previous)  # noqa: SLF001
+
+    def _run(self, main: asyncio.Future[T]) -> None:
+        ready, at_once = self._ready, 0
+        while not main.done():
+            if not ready:
+                at_once = 0
+                self._advance()
+            callback, args = ready.popleft()
+            callback(*args)
+            at_once += 1
+            self.callbacks += 1
+            if at_once > self._most_at_once:
+                what = getattr(callback, "__qualname__", callback)
+                raise RunawayError(f"{at_once:,} callbacks at {self._instant}, and the clock stands still ({what})")
+            if self._hook is not None and not self.callbacks % _HOOK_EVERY:
+                self._hook(self._now_us)
+
+    def _advance(self) -> None:
+        """Move to the next instant with something to do, and take all of it."""
+        timers = self._timers
+        if not timers:
+            raise DeadlockError(f"everybody waits at {self._instant}, and nothing is left to happen")
+        self._now_us = now = timers[0][0]
+        while timers and timers[0][0] == now:
+            _, _, callback, args = heappop(timers)
+            self._ready.append((callback, args))
+
+    @property
+    def _instant(self) -> str:
+        return f"{seconds_text(self._now_us)} s of virtual time"
+
+    # What asyncio asks of a loop.
+
+    def time(self) -> float:
+        """Return the instant in seconds, for asyncio's own use."""
+        return self._now_us / US_PER_SECOND
+
+    def call_soon(  # type: ignore[override]  # typeshed ties callback and arguments together
+        self, callback: Callback, *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Call back at this instant, after whatever was asked for before."""
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append((_run_handle, (handle,)))
+        return handle
+
+    def call_later(  # type: ignore[override]  # typeshed ties callback and arguments together
+        self, delay: float, callback: Callback, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Call back after some seconds."""
+        return self._call_at_us(self._now_us + round(delay * US_PER_SECOND), callback, args, context)
+
+    def call_at(  # type: ignore[override]  # typeshed ties callback and arguments together
+        self, when: float, callback: Callback, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Call back at an instant in seconds."""
+        return self._call_at_us(round(when * US_PER_SECOND), callback, args, context)
+
+    def _call_at_us(
+        self, at_us: int, callback: Callback, args: tuple[Any, ...], context: Context | None
+    ) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(at_us / US_PER_SECOND, callback, args, self, context)
+        self.at(at_us, _run_handle, handle)
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """Leave a cancelled timer in the heap; it does nothing when it is due."""
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """Return a future of this loop."""
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]  # typeshed adds parameters of later versions
+        self, coro: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
+    ) -> asyncio.Task[T]:
+        """Start a task."""
+        return asyncio.Task(coro, loop=self, name=name, context=context)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Raise what would otherwise only be logged: nothing may go wrong unseen."""
+        if not self._running:
+            return  # tasks that are dropped after the run's end were of no more use
+        error = context.get("exception")
+        if isinstance(error, BaseException):
+            raise error
+        raise RuntimeError(str(context.get("message")))
+
+    def get_debug(self) -> bool:
+        """Return False: asyncio's debug mode measures wall time."""
+        return False
+
+    def is_running(self) -> bool:
+        """Say whether it runs."""
+        return self._running
+
+    def is_closed(self) -> bool:
+        """Say whether it was closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Forget everything that is still to happen."""
+        self._closed = True
+        self._timers.clear()
+        self._ready.clear()
+
+
+class VirtualClock:
+    """The Clock port over the loop."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+
+    def now_us(self) -> int:
+        """Return the instant."""
+        return self._loop.now_us()
+
+    async def sleep_until(self, at_us: int) -> None:
+        """Wait for an instant."""
+        future = self._loop.create_future()
+        self._loop.at(at_us, _wake, future)
+        await future
+
+
+def _run_handle(handle: asyncio.Handle) -> None:
+    if not handle.cancelled():
+        # Not handle._run, which swallows exceptions.
+        handle._context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

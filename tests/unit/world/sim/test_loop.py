@@ -1,0 +1,117 @@
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from scaletest.ports.crew import Crew
+from scaletest.world.sim.loop import DeadlockError, RunawayError, VirtualClock, VirtualLoop
+
+HOUR_US = 3_600_000_000
+
+
+def test_an_hour_of_sleep_takes_no_time_and_ends_on_the_microsecond() -> None:
+    loop = VirtualLoop()
+    clock = VirtualClock(loop)
+    loop.run_until_complete(clock.sleep_until(HOUR_US + 1))
+
+    assert clock.now_us() == HOUR_US + 1
+
+
+def test_what_is_due_at_one_instant_runs_in_the_order_it_was_asked_for() -> None:
+    loop = VirtualLoop()
+    clock = VirtualClock(loop)
+    seen: list[int] = []
+
+    async def sleeper(number: int) -> None:
+        await clock.sleep_until(5)
+        seen.append(number)
+
+    async def main() -> None:
+        loop.at(5, seen.append, -1)
+        await asyncio.gather(*(sleeper(number) for number in range(50)))
+
+    loop.run_until_complete(main())
+
+    assert seen == [-1, *range(50)]
+
+
+def test_asyncio_timeouts_run_on_virtual_time() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> int:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(30):
+                await asyncio.sleep(3600)
+        return loop.now_us()
+
+    assert loop.run_until_complete(main()) == 30_000_000
+
+
+def test_a_deadlock_is_reported_with_its_instant() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        await asyncio.sleep(1.5)
+        await loop.create_future()
+
+    with pytest.raises(DeadlockError, match=r"everybody waits at 1\.5 s of virtual time"):
+        loop.run_until_complete(main())
+
+
+def test_a_loop_that_never_advances_the_clock_is_reported_with_its_instant() -> None:
+    loop = VirtualLoop(most_at_once=1000)
+
+    async def main() -> None:
+        await asyncio.sleep(2)
+        for _ in range(10_000):
+            await asyncio.sleep(0)
+
+    with pytest.raises(RunawayError, match="at 2 s of virtual time"):
+        loop.run_until_complete(main())
+
+
+@pytest.mark.parametrize(
+    "disturb",
+    [
+        lambda loop: loop.run_in_executor(None, print),
+        lambda loop: loop.add_signal_handler(2, print),
+        lambda loop: loop.call_soon_threadsafe(print),
+    ],
+    ids=["executor", "signal", "thread"],
+)
+def test_what_could_disturb_the_order_is_refused(disturb: Callable[[VirtualLoop], object]) -> None:
+    with pytest.raises(NotImplementedError):
+        disturb(VirtualLoop())
+
+
+def test_a_background_task_that_fails_ends_the_run() -> None:
+    loop = VirtualLoop()
+
+    async def fails() -> None:
+        await asyncio.sleep(1)
+        raise ValueError("broken")
+
+    async def main() -> None:
+        Crew().start(fails(), name="part")
+        await asyncio.sleep(10)
+
+    with pytest.raises(ValueError, match="broken"):
+        loop.run_until_complete(main())
+    assert loop.now_us() == 1_000_000
+
+
+def test_the_hook_is_called_between_callbacks_and_can_end_the_run() -> None:
+    class InterruptError(Exception):
+        pass
+
+    def hook(_now_us: int) -> None:
+        raise InterruptError
+
+    loop = VirtualLoop(hook=hook)
+
+    async def main() -> None:
+        for _ in range(10_000):
+            await asyncio.sleep(1)
+
+    with pytest.raises(InterruptError):
+        loop.run_until_complete(main())
