@@ -76,7 +76,7 @@ class Provider(Block):
     delete: Latency = Field(default_factory=lambda: Latency(p50Seconds=1.0, p99Seconds=3.0))
     """Idle to Speculative."""
     acknowledge: Literal["done", "staged"] = "done"
-    """A call answers when the machine has arrived (`done`), or at once and the next listing shows the rest (`staged`)."""
+    """When a call answers: once the machine has arrived, or at once, and listings show the rest."""
     losses: tuple[Loss, ...] = ()
     """Planned losses; random ones follow shard.failureRatePerSec."""
     stock_outs: tuple[StockOut, ...] = ()
