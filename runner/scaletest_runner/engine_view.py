@@ -19,7 +19,7 @@ from scaletest_runner.engine_fixtures.explain import (
     explained_choice,
 )
 
-__all__ = ["show_ablations", "show_explanation"]
+__all__ = ["show_ablations", "show_cycle", "show_explanation"]
 
 _LOG_WIDTH = 160
 _REFUSED = 2
@@ -61,6 +61,14 @@ def show_explanation(path: Path, *, case: str, without: tuple[str, ...], as_json
         _print_case(console, one)
     _print_choices(console, fixture, case)
     return 0
+
+
+def show_cycle(cycle: ExplainedCycle, *, as_json: bool) -> None:
+    """Print one cycle."""
+    if as_json:
+        sys.stdout.write(json.dumps(asdict(cycle), indent=2) + "\n")
+    else:
+        _print_cycle(_console(), cycle)
 
 
 def _print_case(console: Console, case: ExplainedCase) -> None:

@@ -1,7 +1,7 @@
 """The four files of a test, read through the strict door, and the machine they would run on."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -34,16 +34,30 @@ class Loaded:
 
     inputs: Inputs
     warnings: tuple[Problem, ...]
+    texts: dict[str, str]
+    """The files themselves, under the paths that a folder of a profile and its neighbours would give them."""
+
+    def save(self, folder: Path) -> None:
+        """Write the files into a folder, from which the same inputs can be loaded again."""
+        for name, text in self.texts.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def load_inputs(profile: str, *, substrate: str, engine: str | None, seed: int | None) -> Loaded:
+def load_inputs(
+    profile: str, *, substrate: str, engine: str | None, seed: int | None, settings: Sequence[str] = ()
+) -> Loaded:
     """Read everything a plan needs; raise ProfileError with the problems of all files together."""
     path = profile_path(profile)
-    test = read_profile(file_text(path), str(path))
+    text = file_text(path)
+    test = read_profile(text, str(path), settings=settings)
     problems: list[Problem] = []
-    catalog = _read(read_catalog, path, "catalogs", test.value.catalog.archetypes, problems=problems)
-    manifest = _read(read_engine, path, "engines", engine or test.value.engine, problems=problems)
-    ground = _read(read_substrate, path, "substrates", substrate, problems=problems)
+    texts = {f"{test.value.metadata.name}.yaml": text}
+    files = _Neighbours(path, texts, problems)
+    catalog = files.read(read_catalog, "catalogs", test.value.catalog.archetypes)
+    manifest = files.read(read_engine, "engines", engine or test.value.engine)
+    ground = files.read(read_substrate, "substrates", substrate)
     if catalog is None or manifest is None or ground is None:
         raise ProfileError(problems)
     inputs = Inputs(
@@ -54,19 +68,27 @@ def load_inputs(profile: str, *, substrate: str, engine: str | None, seed: int |
         host=host_size(),
         random_seed=test.value.random_seed if seed is None else seed,
     )
-    return Loaded(inputs, test.warnings + catalog.warnings + manifest.warnings + ground.warnings)
+    return Loaded(inputs, test.warnings + catalog.warnings + manifest.warnings + ground.warnings, texts)
 
 
-def _read(
-    read: Callable[[str, str], Reading[FileT]], profile: Path, folder: str, name: str, *, problems: list[Problem]
-) -> Reading[FileT] | None:
-    """Read one file that a profile names; note its problems and go on, so that all files are reported together."""
-    try:
-        found = beside(profile, folder, name)
-        return read(file_text(found), str(found))
-    except ProfileError as error:
-        problems += error.problems
-        return None
+@dataclass(frozen=True, slots=True)
+class _Neighbours:
+    """The files that a profile names; problems of one do not keep the others from being read."""
+
+    profile: Path
+    texts: dict[str, str]
+    problems: list[Problem]
+
+    def read(self, read: Callable[[str, str], Reading[FileT]], folder: str, name: str) -> Reading[FileT] | None:
+        """Read one file and keep its text; note its problems and go on, so that all files are reported together."""
+        try:
+            found = beside(self.profile, folder, name)
+            text = file_text(found)
+            self.texts[f"{folder}/{found.name}"] = text
+            return read(text, str(found))
+        except ProfileError as error:
+            self.problems.extend(error.problems)
+            return None
 
 
 def host_size() -> HostSize:

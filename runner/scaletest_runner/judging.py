@@ -31,7 +31,7 @@ from scaletest_runner.plan_view import print_findings
 from scaletest_runner.terminal import out, plain_table
 from scaletest_runner.verdict_view import print_verdict
 
-__all__ = ["check_contract", "exit_of", "judge_folder", "show_proof", "write_reports"]
+__all__ = ["check_contract", "exit_of", "judge_folder", "saved_record", "show_proof", "write_reports"]
 
 _EXITS = {
     RunOutcome.PASS: Exit.PASS,
@@ -42,7 +42,7 @@ _EXITS = {
 
 def judge_folder(folder: Path, *, strict: bool, bars: list[str], write: bool) -> Exit:
     """Judge a run's folder, print the verdict and write the reports; a changed bar makes it exploratory."""
-    test, record = _planned(folder), _record(folder)
+    test, record = _planned(folder), saved_record(folder)
     changed = _with_bars(test, bars)
     evidence = read_evidence(folder, record, keep=needed_metrics(test))
     verdict = replace(judge(changed, evidence, strict=strict), exploratory=bool(bars))
@@ -108,7 +108,8 @@ def _planned(folder: Path) -> PlannedTest:
         raise _no_run(folder, error) from error
 
 
-def _record(folder: Path) -> RunRecord:
+def saved_record(folder: Path) -> RunRecord:
+    """Return the record of a run; raise ProfileError when the folder holds none."""
     try:
         return read_record(folder)
     except RecordError as error:

@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from scaletest_runner.commands import engine, gate, plan, profiles, schema, validate
+from scaletest_runner.commands import engine, gate, plan, profiles, run, schema, validate
 
 __all__ = ["app", "main"]
 
@@ -23,6 +23,8 @@ for command in (
     profiles.profiles,
     validate.validate,
     plan.plan,
+    run.run,
+    run.replay,
     gate.gate,
     gate.contract,
     gate.prove,

@@ -7,18 +7,22 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TextIO
+from typing import BinaryIO, Final, Self, TextIO
 
 from scaletest.evidence.openmetrics import sealed_lines
 from scaletest.evidence.record import RunRecord
 from scaletest.evidence.rows import LEDGER_OF, LEDGERS, Row, encode, header
 from scaletest.evidence.samples import Sample, format_sample
 
-__all__ = ["EVIDENCE", "METRICS", "PLAN", "Journal", "gzipped"]
+__all__ = ["DECISIONS", "EVIDENCE", "METRICS", "PLAN", "Journal", "gzipped"]
 
 PLAN: Final = "plan.json"
 EVIDENCE: Final = "evidence"
 METRICS: Final = "metrics.om"
+DECISIONS: Final = "decisions.jsonl"
+"""What an engine saw and decided in each cycle, in a form of its own; sealed like all else, and read by no judge."""
+
+_CHUNK: Final = 1 << 20
 
 
 class Journal:
@@ -34,6 +38,7 @@ class Journal:
         self._types: dict[str, str] = {}
         self._files: dict[str, TextIO] = {name: self._open(f"{name}.jsonl") for name in LEDGERS}
         self._metrics = self._open(METRICS)
+        self._decisions = self._open(DECISIONS)
         for name, file in self._files.items():
             file.write(header(name) + "\n")
         self.record(record)
@@ -73,34 +78,34 @@ class Journal:
         """Append one row to its ledger."""
         self._files[LEDGER_OF[type(row)]].write(encode(row) + "\n")
 
+    def decision(self, line: str) -> None:
+        """Append one line of the engine's own account of a cycle."""
+        self._decisions.write(line + "\n")
+
     def flush(self) -> None:
         """Hand everything written so far to the operating system."""
-        for file in (self._metrics, *self._files.values()):
+        for file in (self._metrics, self._decisions, *self._files.values()):
             file.flush()
 
     def close(self) -> None:
         """Close the files, sealed or not."""
-        for file in (self._metrics, *self._files.values()):
+        for file in (self._metrics, self._decisions, *self._files.values()):
             file.close()
 
     def seal(self, record: RunRecord) -> RunRecord:
         """Compress everything, note the hashes, and return the sealed record."""
         self.close()
         folder = self._folder / EVIDENCE
-        contents = {f"{METRICS}.gz": "".join(sealed_lines(_lines(folder / METRICS)))}
-        for name in LEDGERS:
-            contents[f"{name}.jsonl.gz"] = (folder / f"{name}.jsonl").read_text(encoding="utf-8")
-        hashes = {}
-        for name, text in contents.items():
-            content = text.encode()
-            hashes[name] = sha256(content).hexdigest()
-            (folder / name).write_bytes(gzipped(content))
+        hashes = {f"{METRICS}.gz": _pack(folder / METRICS, sealed_lines(_lines(folder / METRICS)))}
+        ledgers = (*(f"{name}.jsonl" for name in LEDGERS), DECISIONS)
+        for name in ledgers:
+            hashes[f"{name}.gz"] = _pack(folder / name, _chunks(folder / name))
         # The bars stand in the plan, so it is sealed with what was measured.
         if (self._folder / PLAN).exists():
             hashes[PLAN] = sha256((self._folder / PLAN).read_bytes()).hexdigest()
         sealed = replace(record, hashes=hashes, sealed=True)
         self.record(sealed)
-        for plain in (METRICS, *(f"{name}.jsonl" for name in LEDGERS)):
+        for plain in (METRICS, *ledgers):
             (folder / plain).unlink()
         return sealed
 
@@ -120,9 +125,31 @@ def _lines(path: Path) -> Iterable[str]:
         yield from (line.rstrip("\n") for line in file)
 
 
+def _chunks(path: Path) -> Iterable[str]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def _pack(path: Path, content: Iterable[str]) -> str:
+    """Write the content compressed beside its plain file, piece by piece, and return the hash of what went in."""
+    digest = sha256()
+    with path.with_name(f"{path.name}.gz").open("wb") as target, _gzip(target) as packed:
+        for piece in content:
+            raw = piece.encode()
+            digest.update(raw)
+            packed.write(raw)
+    return digest.hexdigest()
+
+
 def gzipped(content: bytes) -> bytes:
-    """Return the content compressed, without time or name: equal content gives equal bytes."""
+    """Return the content compressed as evidence is."""
     buffer = io.BytesIO()
-    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0, filename="", compresslevel=6) as file:
+    with _gzip(buffer) as file:
         file.write(content)
     return buffer.getvalue()
+
+
+def _gzip(target: BinaryIO) -> gzip.GzipFile:
+    """Open a compressed stream without time or name: equal content gives equal bytes. Quick matters more than small."""
+    return gzip.GzipFile(fileobj=target, mode="wb", mtime=0, filename="", compresslevel=1)

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar, cast
 
-from scaletest.evidence.journal import EVIDENCE, METRICS, PLAN
+from scaletest.evidence.journal import DECISIONS, EVIDENCE, METRICS, PLAN
 from scaletest.evidence.record import RecordError, RunRecord
 from scaletest.evidence.rows import (
     LEDGER_OF,
@@ -25,7 +25,7 @@ from scaletest.evidence.rows import (
 )
 from scaletest.evidence.samples import Metrics, MetricsReader
 
-__all__ = ["Defect", "Effect", "Evidence", "read_evidence", "read_record"]
+__all__ = ["Defect", "Effect", "Evidence", "read_decisions", "read_evidence", "read_record"]
 
 _LONGEST_LINE: Final = 1 << 20
 
@@ -87,6 +87,15 @@ def read_evidence(folder: Path, record: RunRecord, *, keep: frozenset[str]) -> E
     )
 
 
+def read_decisions(folder: Path, record: RunRecord) -> Iterator[str]:
+    """Yield the engine's own account of its cycles, line by line; raise RecordError when it is not what was sealed."""
+    reader = _Reader(folder / EVIDENCE, record)
+    before = len(reader.defects)
+    yield from reader.lines(DECISIONS)
+    if len(reader.defects) > before:
+        raise RecordError(reader.defects[-1].message)
+
+
 class _Reader:
     """Reads files line by line, hashing as it goes; what turns out not to be the sealed content is let go again."""
 
@@ -135,6 +144,10 @@ class _Reader:
             for _ in lines:  # to the end, so that the hash is checked all the same
                 pass
         return tuple(rows) if source.trusted else ()
+
+    def lines(self, name: str) -> Iterator[str]:
+        """Yield the lines of a file that has no form of ours."""
+        return iter(self._open(name))
 
     def _open(self, name: str) -> "_Source":
         if self._record.sealed:

@@ -75,6 +75,17 @@ class RunRecord:
     versions: dict[str, str] = field(default_factory=dict)
     host: dict[str, str] = field(default_factory=dict)
     argv: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    """Rules that were taken from the reference engine."""
+    settings: tuple[str, ...] = ()
+    """Values of the profile that were set from outside."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Return one hash over all evidence but the compute times: equal simulated runs have equal ones."""
+        kept = sorted(f"{name} {digest}" for name, digest in self.hashes.items() if name.endswith(".gz"))
+        lines = [line for line in kept if not line.startswith("measured.")]
+        return sha256("\n".join([self.plan_digest, *self.without, *lines]).encode()).hexdigest()
 
     def to_json(self) -> str:
         """Return the record as JSON text, with its own hash: marks decide what is judged, so they are guarded too."""
@@ -113,6 +124,8 @@ def _record(values: dict[str, Any]) -> RunRecord:
     values["components"] = tuple(Component(**part) for part in _list(values["components"]))
     values["targets"] = tuple(_list(values["targets"]))
     values["argv"] = tuple(_list(values["argv"]))
+    values["without"] = tuple(_list(values["without"]))
+    values["settings"] = tuple(_list(values["settings"]))
     record = RunRecord(**values)
     if not all(_is_whole(number) for number in _numbers(record)):
         raise RecordError("an instant is not a whole number")
@@ -134,7 +147,7 @@ def _numbers(record: RunRecord) -> Iterator[object]:
 
 def _names(record: RunRecord) -> Iterator[object]:
     yield from (getattr(record, name) for name in _TEXTS)
-    yield from (*record.targets, *record.argv)
+    yield from (*record.targets, *record.argv, *record.without, *record.settings)
     for pairs in (record.hashes, record.versions, record.host):
         yield from (*pairs, *pairs.values())
     for phase in record.phases:

@@ -12,7 +12,7 @@ from scaletest.plan.document import DOCUMENT_VERSION
 from scaletest.plan.gate_table import Unit, Window
 from scaletest.plan.gates import Gate, Kind
 
-__all__ = ["PlannedTest", "PlannedTestError", "Role", "planned_test"]
+__all__ = ["PlannedTest", "PlannedTestError", "Role", "planned_test", "tail_us"]
 
 _TAIL_MIN_US: Final = 60_000_000
 _WIDEST: Final = 1 << 62
@@ -64,14 +64,17 @@ class PlannedTest:
 
     @property
     def tail_us(self) -> int:
-        """Return where the tail begins: the settled part, or the last third and at least a minute."""
-        if self.settle_us:
-            return self.settle_us
-        return max(0, self.soak_us - max(self.soak_us // 3, _TAIL_MIN_US))
+        """Return where the tail of the soak begins."""
+        return tail_us(soak_us=self.soak_us, settle_us=self.settle_us)
 
     def metric_names(self) -> frozenset[str]:
         """Return the names of every metric that a gate may read."""
         return frozenset(name for role in self.roles.values() for name in role.series_names())
+
+
+def tail_us(*, soak_us: int, settle_us: int) -> int:
+    """Return where a tail begins: the settled part, or the last third and at least a minute."""
+    return settle_us or max(0, soak_us - max(soak_us // 3, _TAIL_MIN_US))
 
 
 def planned_test(text: str) -> PlannedTest:

@@ -16,6 +16,7 @@ from scaletest.profile.file_rules import CATALOG_RULES, ENGINE_RULES, SUBSTRATE_
 from scaletest.profile.findings import Finding, Rule
 from scaletest.profile.keys import closest, fields_by_key
 from scaletest.profile.mismatch import tried
+from scaletest.profile.overrides import with_settings
 from scaletest.profile.problems import Path, Problem, ProfileError, Severity, path_text, shown
 from scaletest.profile.profile import Profile
 from scaletest.profile.repair import repaired
@@ -45,9 +46,12 @@ class Reading(Generic[FileT_co]):
     warnings: tuple[Problem, ...] = ()
 
 
-def read_profile(text: str, file: str) -> Reading[Profile]:
-    """Return the profile in the text; raise ProfileError with all its problems. `file` is the name to report."""
-    return _read(Profile, PROFILE_RULES, parse_document(text), file=file)
+def read_profile(text: str, file: str, *, settings: Iterable[str] = ()) -> Reading[Profile]:
+    """Return the profile in the text; raise ProfileError with all its problems. `file` is the name to report.
+
+    `settings` are single values that stand instead of the file's.
+    """
+    return _read(Profile, PROFILE_RULES, with_settings(parse_document(text), settings), file=file)
 
 
 def read_catalog(text: str, file: str) -> Reading[Catalog]:

@@ -25,22 +25,30 @@ def ablations(
 
 
 def explain(
-    fixture: Annotated[Path, typer.Argument(help="An engine fixture: a YAML file of small worlds.")],
+    what: Annotated[
+        Path, typer.Argument(help="An engine fixture (a YAML file of small worlds), or a run's folder.", metavar="WHAT")
+    ],
     *,
-    case: Annotated[str, typer.Option(help="Only cases whose name contains this text.")] = "",
+    case: Annotated[str, typer.Option(help="Only cases (of a run: rows) whose name contains this text.")] = "",
+    cycle: Annotated[int | None, typer.Option(min=1, help="Of a run: the cycle to decide again.")] = None,
     without: Annotated[
         list[str] | None, typer.Option(help="Play the cases without this rule (repeat for several): AB-16.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the cycles as JSON.")] = False,
 ) -> None:
-    """Play an engine fixture and say, cycle by cycle, what was decided, by which rule, and why.
+    """Say what the engine decided, by which rule, and why: in a fixture cycle by cycle, or in one cycle of a run.
 
     \b
     Examples:
       scaletest explain tests/data/engine/ablations.yaml --case AB-05
       scaletest explain tests/data/engine/rules.yaml --case spread --json
       scaletest explain tests/data/engine/ablations.yaml --case AB-18 --without AB-18
+      scaletest explain reports/dev-50/20261116T101500Z-1 --cycle 12
     """
+    if what.is_dir():
+        from scaletest_runner.running.explaining import explain_cycle
+
+        raise typer.Exit(explain_cycle(what, cycle, only=case, as_json=json))
     from scaletest_runner.engine_view import show_explanation
 
-    raise typer.Exit(show_explanation(fixture, case=case, without=tuple(without or ()), as_json=json))
+    raise typer.Exit(show_explanation(what, case=case, without=tuple(without or ()), as_json=json))

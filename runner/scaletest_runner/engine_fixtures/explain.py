@@ -1,9 +1,9 @@
 """What a fixture's cycles decided, as plain data: the same for a person and for a program."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from scaletest.engine.decide import Action, Outcome, Refusal, Rule, rules_without
+from scaletest.engine.decide import Action, Decisions, Outcome, Refusal, Rule, rules_without
 from scaletest.engine.decide.buckets import Bucket, chooser, yardstick
 from scaletest.model import Resources
 from scaletest_runner.engine_fixtures.expectations import named_outcomes
@@ -18,6 +18,7 @@ __all__ = [
     "ExplainedRefusal",
     "explained",
     "explained_choice",
+    "explained_cycle",
 ]
 
 
@@ -113,16 +114,20 @@ def _same(one: ExplainedCycle, other: ExplainedCycle) -> bool:
 
 
 def _cycle(played: Played) -> ExplainedCycle:
-    outcomes = named_outcomes(played.decisions, played.needs)
+    return explained_cycle(played.number, played.decisions, named_outcomes(played.decisions, played.needs))
+
+
+def explained_cycle(number: int, decisions: Decisions, outcomes: Mapping[str, Outcome]) -> ExplainedCycle:
+    """Return what one cycle decided in words; `outcomes` are the rows to tell of, by name."""
     names = {
         (o.row.need.cluster, o.row.need.profile.fingerprint, o.row.need.group): name for name, o in outcomes.items()
     }
     return ExplainedCycle(
-        first=played.number,
-        last=played.number,
+        first=number,
+        last=number,
         needs=tuple(_need(name, outcome) for name, outcome in outcomes.items()),
-        actions=tuple(_action(action, names) for action in played.decisions.actions),
-        refusals=tuple(_refusal(refusal) for refusal in played.decisions.refusals),
+        actions=tuple(_action(action, names) for action in decisions.actions),
+        refusals=tuple(_refusal(refusal) for refusal in decisions.refusals),
     )
 
 

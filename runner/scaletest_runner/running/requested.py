@@ -1,0 +1,148 @@
+"""A run as it was asked for: files read, refused or run, shown to the person who asked."""
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from scaletest.engine.decide import UnknownAblationError
+from scaletest.engine.reference import settings_without
+from scaletest.model.findings import Finding, Severity
+from scaletest.plan.plan import Plan
+from scaletest.plan.preflight import preflight, refused
+from scaletest.profile import Problem, ProfileError
+from scaletest_runner.exits import Exit
+from scaletest_runner.inputs import Loaded, load_inputs
+from scaletest_runner.plan_view import print_findings
+from scaletest_runner.running.run import Ended, fresh_folder, run_plan
+from scaletest_runner.running.sweep import SweptRun, seeds_of, show_sweep, swept
+from scaletest_runner.terminal import out, warn
+from scaletest_runner.verdict_view import print_verdict
+
+__all__ = ["Requested", "run_requested", "run_seeds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """What a person typed."""
+
+    profile: str
+    seed: int | None
+    substrate: str
+    engine: str | None
+    without: tuple[str, ...]
+    settings: tuple[str, ...]
+    base: Path
+    strict: bool
+    timeout_s: float | None
+
+    def command(self, seed: int) -> str:
+        """Return the one command that repeats the run."""
+        parts = ["scaletest", "run", self.profile, "--seed", str(seed)]
+        if self.substrate != "sim":
+            parts += ["--substrate", self.substrate]
+        if self.engine:
+            parts += ["--engine", self.engine]
+        if self.without:
+            parts += ["--ablate", ",".join(self.without)]
+        for setting in self.settings:
+            parts += ["--set", setting]
+        return shlex.join([*parts, *(["--strict"] if self.strict else [])])
+
+    def load(self) -> Loaded:
+        """Read the files; raise ProfileError for whatever cannot be run."""
+        loaded = load_inputs(
+            self.profile, substrate=self.substrate, engine=self.engine, seed=self.seed, settings=self.settings
+        )
+        if complaint := _not_runnable(loaded):
+            raise ProfileError([Problem(self.profile, 0, 0, "", *complaint)])
+        try:
+            settings_without(self.without)
+        except UnknownAblationError as error:
+            raise ProfileError([Problem("--ablate", 0, 0, "", str(error), "see `scaletest ablations`")]) from error
+        return loaded
+
+
+def _not_runnable(loaded: Loaded) -> tuple[str, str] | None:
+    inputs = loaded.inputs
+    if inputs.profile.plan_only:
+        return "this profile is to be planned and not to be run (planOnly)", "use `scaletest plan`"
+    if inputs.substrate.world != "sim":
+        return f"substrate {inputs.substrate.metadata.name} cannot be run here yet", "use --substrate sim"
+    if inputs.engine.start.in_process is None:
+        return f"engine {inputs.engine.metadata.name} does not run inside this program", "use --engine reference"
+    if inputs.profile.topology.shard_replicas not in {None, 1}:
+        return "the reference engine runs as one shard here", "set topology.shardReplicas: 1"
+    return None
+
+
+def run_requested(requested: Requested) -> Exit:
+    """Run once and show the verdict, where the reports are, and how to repeat a run that did not pass."""
+    loaded = requested.load()
+    for problem in loaded.warnings:
+        sys.stderr.write(f"{problem}\n")
+    plan = Plan(loaded.inputs)
+    findings = preflight(plan)
+    if refused(findings):
+        print_findings(findings)
+        return Exit.REFUSED
+    ended = _run(requested, loaded, plan, findings, console=warn())
+    _show(ended, requested.command(plan.inputs.random_seed))
+    return ended.code
+
+
+def _show(ended: Ended, command: str) -> None:
+    console = out()
+    print_verdict(ended.verdict, console)
+    if ended.note:
+        console.print(Text(f"\n{ended.note}; what was observed until then is kept", style="bold magenta"))
+    console.print(Text(f"\nReports      {ended.folder}/ (summary.md, verdict.json, summary.json, junit.xml)"))
+    console.print(Text(f"Fingerprint  {ended.record.fingerprint}"))
+    if ended.code is not Exit.PASS:
+        console.print(Text(f"Repeat       {command}"))
+
+
+def _run(requested: Requested, loaded: Loaded, plan: Plan, findings: tuple[Finding, ...], *, console: Console) -> Ended:
+    folder = fresh_folder(requested.base, plan.profile.metadata.name, plan.inputs.random_seed)
+    loaded.save(folder / "inputs")
+    return run_plan(
+        plan,
+        findings,
+        folder=folder,
+        engine=settings_without(requested.without),
+        without=requested.without,
+        settings=requested.settings,
+        strict=requested.strict,
+        timeout_s=requested.timeout_s,
+        console=console,
+    )
+
+
+def run_seeds(requested: Requested, seeds: str, *, jobs: int) -> Exit:
+    """Run once for each seed, several at once, and show how every gate came out."""
+    numbers = seeds_of(seeds)
+    requested.load()  # so that bad files are reported once, before anything starts
+    with warn().status("running") as status:
+        runs = []
+        for one in swept(partial(_swept, requested), numbers, jobs=jobs):
+            runs.append(one)
+            status.update(f"{len(runs)} of {len(numbers)} seeds")
+    return show_sweep(runs, requested.command)
+
+
+def _swept(requested: Requested, seed: int) -> SweptRun:
+    """Run one seed in a process of its own; nothing is shown but the sum of all."""
+    one = replace(requested, seed=seed)
+    loaded = one.load()
+    plan = Plan(loaded.inputs)
+    findings = preflight(plan)
+    if refused(findings):
+        return SweptRun.refused(seed, [str(finding) for finding in findings if finding.severity is Severity.REFUSE])
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        ended = _run(one, loaded, plan, findings, console=Console(file=nowhere))
+    return SweptRun.of(seed, ended)

@@ -1,0 +1,169 @@
+"""One run from plan to verdict. Whatever happens on the way, what was observed is sealed before anybody judges it."""
+
+import platform
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from rich.console import Console
+
+from scaletest.engine.reference import EngineSettings
+from scaletest.evidence import Journal, RunRecord, read_evidence
+from scaletest.gates.judge import judge, needed_metrics
+from scaletest.gates.outcomes import Verdict
+from scaletest.plan.document import plan_document
+from scaletest.plan.plan import Plan
+from scaletest.plan.planned import planned_test
+from scaletest.plan.preflight import Finding
+from scaletest.report.canonical import canonical_text
+from scaletest.world.sim.loop import StalledError, VirtualLoop
+from scaletest_runner.exits import Exit
+from scaletest_runner.judging import exit_of, write_reports
+from scaletest_runner.running.bars import edges_by_metric
+from scaletest_runner.running.phases import play
+from scaletest_runner.running.progress import Progress
+from scaletest_runner.running.scraper import SCRAPE_INTERVAL_US
+from scaletest_runner.running.simulated import EPOCH_MS, SimulatedStage
+
+__all__ = ["Ended", "fresh_folder", "run_plan"]
+
+_SIGNALS: Final = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
+
+
+class StoppedError(Exception):
+    """The run was ended from outside: by a signal, or because its time was up."""
+
+    def __init__(self, reason: str, code: Exit) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run that was judged, and how its command should end."""
+
+    folder: Path
+    record: RunRecord
+    verdict: Verdict
+    code: Exit
+    note: str = ""
+    """Why it ended before its time, if it did."""
+
+
+def run_plan(
+    plan: Plan,
+    findings: tuple[Finding, ...],
+    *,
+    folder: Path,
+    engine: EngineSettings,
+    without: tuple[str, ...] = (),
+    settings: tuple[str, ...] = (),
+    strict: bool = False,
+    timeout_s: float | None = None,
+    console: Console,
+) -> Ended:
+    """Run a plan in the simulated world, judge it and write its reports."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = canonical_text(plan_document(plan, findings))
+    (folder / "plan.json").write_text(text, encoding="utf-8", newline="\n")
+    test = planned_test(text)
+    record = replace(_record(plan), without=without, settings=settings)
+    loop = VirtualLoop(hook=lambda _: hook())
+    progress = Progress(console, f"{plan.profile.metadata.name} seed {plan.inputs.random_seed}", loop.now_us)
+    with Journal(folder, record) as journal, _signals() as caught, progress:
+        simulated = SimulatedStage(
+            plan, loop=loop, journal=journal, record=record, settings=engine, edges=edges_by_metric(test)
+        )
+        progress.stage = simulated.stage
+
+        def hook() -> None:
+            progress.tick()
+            _stop_if_asked(caught, progress, timeout_s)
+
+        stopped = _play(loop, simulated, progress.entered)
+        simulated.close()
+        record = simulated.book.seal()
+    evidence = read_evidence(folder, record, keep=needed_metrics(test))
+    verdict = judge(test, evidence, strict=strict)
+    write_reports(folder, verdict, record)
+    if stopped is not None:
+        return Ended(folder, record, verdict, stopped.code, str(stopped))
+    return Ended(folder, record, verdict, exit_of(verdict))
+
+
+def _play(loop: VirtualLoop, simulated: SimulatedStage, entered: Callable[[str], None]) -> StoppedError | None:
+    """Play the phases; a world that cannot go on and a signal end them, and leave what was observed."""
+    try:
+        loop.run_until_complete(play(simulated.stage, entered=entered))
+    except StalledError as error:
+        simulated.book.break_off("failed", str(error))
+    except StoppedError as error:
+        simulated.book.break_off("interrupted", str(error))
+        return error
+    finally:
+        loop.close()
+    return None
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Catch the first signal that asks for an end; the second one ends the process at once."""
+    caught: list[int] = []
+
+    def handler(number: int, _frame: FrameType | None) -> None:
+        caught.append(number)
+        signal.signal(number, signal.SIG_DFL)
+
+    previous = {number: signal.signal(number, handler) for number in _SIGNALS}
+    try:
+        yield caught
+    finally:
+        for number, before in previous.items():
+            signal.signal(number, before)
+
+
+def _stop_if_asked(caught: list[int], progress: Progress, timeout_s: float | None) -> None:
+    if caught:
+        name = signal.Signals(caught[0]).name
+        raise StoppedError(f"ended by {name}", _SIGNALS[signal.Signals(caught[0])])
+    if timeout_s is not None and progress.wall_s > timeout_s:
+        raise StoppedError(f"--timeout of {timeout_s:g} s is over", Exit.ENVIRONMENT)
+
+
+def _record(plan: Plan) -> RunRecord:
+    return RunRecord(
+        profile=plan.profile.metadata.name,
+        world=plan.inputs.substrate.world,
+        random_seed=plan.inputs.random_seed,
+        plan_digest=plan.digest,
+        epoch_ms=EPOCH_MS,
+        scrape_interval_us=SCRAPE_INTERVAL_US,
+        targets=("engine", "driver"),
+        versions={"scaletest": version("scaletest"), "python": platform.python_version()},
+        host={"machine": platform.machine(), "system": platform.system(), "started": _stamp()},
+        argv=tuple(sys.argv[1:]),
+    )
+
+
+def _stamp() -> str:
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def fresh_folder(base: Path, profile: str, seed: int) -> Path:
+    """Return a folder for a new run that is nobody else's."""
+    stem = f"{_stamp()}-{seed}"
+    for suffix in ("", *(f"-{n}" for n in range(2, 1000))):
+        folder = base / profile / f"{stem}{suffix}"
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
+    raise FileExistsError(f"too many runs of this second in {base / profile}")
