@@ -18,6 +18,7 @@ def with_settings(document: Document, settings: Iterable[str]) -> Document:
         if not equals or not all(key.split(".")) or value.faults:
             raise _problem(setting, "this is not a setting", "write KEY=VALUE, for example loadProfile.soakSeconds=60")
         _put(document, key.split("."), value.value, setting)
+        document.texts[tuple(key.split("."))] = text
     return document
 
 
