@@ -122,10 +122,11 @@ class EventRow(NamedTuple):
 
 
 class ComputeRow(NamedTuple):
-    """Real compute time of one cycle; kept apart because no two runs share it."""
+    """Real compute time of one cycle and memory of the process then; kept apart because no two runs share them."""
 
     cycle: int
     compute_us: int
+    resident_kib: int = 0
 
 
 Row: TypeAlias = RequestRow | ActionRow | CycleRow | EventRow | ComputeRow

@@ -260,7 +260,8 @@ class _Stage:
 
     def compute(self) -> Iterator[ComputeRow]:
         for row in self.cycles():
-            yield ComputeRow(cycle=row.cycle, compute_us=round(self.scene.cycle_s * 1e6))
+            grown_mib = self.scene.rss_growth_mib if row.at_us > self.settled + 30_000_000 else 0
+            yield ComputeRow(row.cycle, round(self.scene.cycle_s * 1e6), round((100 + grown_mib) * 1024))
 
     def events(self) -> Iterator[EventRow]:
         for n in range(self.scene.losses):

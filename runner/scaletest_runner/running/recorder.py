@@ -1,6 +1,6 @@
 """What the reference engine tells about itself, as rows of evidence."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 
 from scaletest.engine.facts import ActionFact, CycleFact, CycleInputs
@@ -16,8 +16,9 @@ _UNFINISHED = "in flight"
 class EngineRecorder:
     """The engine's Recorder. A row waits for its action's outcome, and is written without one at the end."""
 
-    def __init__(self, journal: Journal, ordinals: Mapping[str, int]) -> None:
+    def __init__(self, journal: Journal, ordinals: Mapping[str, int], *, resident_kib: Callable[[], int]) -> None:
         self._journal = journal
+        self._resident_kib = resident_kib
         self._ordinals = ordinals
         self._open: dict[tuple[str, int], ActionRow] = {}
         self._writer = CycleWriter()
@@ -52,7 +53,7 @@ class EngineRecorder:
         self._digest = blake2b(f"{self._digest}{line}".encode(), digest_size=12).hexdigest()
         self._journal.decision(line)
         self._journal.row(CycleRow(inputs_hash=self._digest, **fact._asdict()))
-        self._journal.row(ComputeRow(cycle=fact.cycle, compute_us=compute_us))
+        self._journal.row(ComputeRow(fact.cycle, compute_us, self._resident_kib()))
 
     def close(self) -> None:
         """Write the rows of actions that never came to an end."""

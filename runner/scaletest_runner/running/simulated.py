@@ -17,6 +17,7 @@ from scaletest.world.sim.cluster import SimCluster
 from scaletest.world.sim.loop import VirtualClock, VirtualLoop
 from scaletest.world.sim.wires import SimCosts, SimWire
 from scaletest_runner.running.book import Book
+from scaletest_runner.running.memory import resident_kib
 from scaletest_runner.running.recorder import EngineRecorder
 from scaletest_runner.running.scraper import Scraper
 from scaletest_runner.running.stage import EngineUnderTest, Stage
@@ -85,7 +86,7 @@ class SimulatedStage:
         )
 
     def _new_engine(self) -> EngineUnderTest:
-        recorder = EngineRecorder(self._journal, self._ordinals)
+        recorder = EngineRecorder(self._journal, self._ordinals, resident_kib=resident_kib)
         self.recorders.append(recorder)
         return ReferenceEngine(
             clock=self.clock,
