@@ -55,6 +55,9 @@ def memory_growth(case: Case, gate: Gate) -> GateResult:
 
 def _simulated_memory_growth(case: Case, gate: Gate) -> GateResult:
     """Judge the memory recorded with each cycle: engine and ground share a process, so it is an upper bound."""
+    _, doubt = values_at(case, "processStart", case.settled.end_us)
+    if doubt:
+        return unmeasured(case, gate, doubt)
     recorded = {row.cycle: row.resident_kib for row in case.evidence.compute if row.resident_kib > 0}
     cycles = case.cycles(case.settled)
     if not cycles or any(row.cycle not in recorded for row in (cycles[0], cycles[-1])):
