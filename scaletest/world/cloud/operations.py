@@ -17,7 +17,6 @@ from scaletest.profile.world import Provider
 __all__ = ["MOVES", "Call", "Draw", "Move", "Operation", "Order", "Pace"]
 
 _S = MachineState
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Call(StrEnum):
@@ -55,7 +54,7 @@ class Order:
     machine: str
     cluster: str = ""
     grace_us: int = 0
-    metadata: Mapping[str, str] = _NOTHING
+    metadata: Mapping[str, str] | None = None
 
     @property
     def move(self) -> Move:
