@@ -1,5 +1,6 @@
 """A cloud over a few machines on virtual time, with two clusters' Nodes in memory."""
 
+import asyncio
 from collections.abc import Coroutine, Mapping
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
@@ -89,8 +90,25 @@ class SmallCloud:
         for cluster in CLUSTERS:
             await self.cloud.join(cluster)
 
+    def soak(self, seconds: int = 3600) -> int:
+        """Start a soak; return its first instant."""
+        at_us = self.clock.now_us()
+
+        async def start() -> None:
+            self.cloud.start_soak(at_us, until_us=at_us + seconds * SECOND)
+
+        self.run(start())
+        return at_us
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.loop.run_until_complete(work)
+        return self.loop.run_until_complete(self._settled(work))
+
+    async def _settled(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            return await work
+        finally:
+            # What was begun at the last instant gets to its first wait; Python complains of coroutines that never ran.
+            await asyncio.sleep(0)
 
     def wait(self, seconds: float) -> None:
         self.run(self.clock.sleep_until(self.clock.now_us() + round(seconds * SECOND)))

@@ -120,8 +120,10 @@ class Cloud:
         return problems_of(self._register, underway=underway, clusters=self._nodes, there=there)
 
     async def stop(self) -> None:
-        """End everything that is under way, where it is."""
+        """Stop whatever is under way, and let those who wait for it go; machines stay where they are."""
         await self._crew.stop()
+        for operation in self._underway.values():
+            operation.end()
 
     # The Provider port.
 
@@ -178,18 +180,16 @@ class Cloud:
 
     async def _carry_out(self, operation: Operation, draw: Draw) -> None:
         order = operation.order
-        try:
-            if order.call is Call.DRAIN:
-                await self._take_out(order, draw.latency_us)
-            else:
-                await self._wait(draw.latency_us)
-            if draw.fails:
-                self._fail(operation)
-            else:
-                await self._arrive(operation)
-            del self._underway[order.machine]
-        finally:
-            operation.end()
+        if order.call is Call.DRAIN:
+            await self._take_out(order, draw.latency_us)
+        else:
+            await self._wait(draw.latency_us)
+        if draw.fails:
+            self._fail(operation)
+        else:
+            await self._arrive(operation)
+        del self._underway[order.machine]
+        operation.end()
 
     async def _take_out(self, order: Order, latency_us: int) -> None:
         """Remove a Node: when it is empty, at the end of the drain; otherwise when the grace is over, with its Pods."""
