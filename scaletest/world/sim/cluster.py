@@ -1,0 +1,306 @@
+"""A cluster in memory, behind the ports Cluster and Nodes.
+
+Every call takes its time first and then acts at once and whole, so an answer is never older than the instant at which
+it is given. What a call sets off afterwards is in lives.py (Pods) and scheduler.py.
+"""
+
+import asyncio
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from scaletest.model import Machine, Requirement, Resources, Stream, microseconds
+from scaletest.model.latency import Delay, SignedDelay
+from scaletest.ports.cluster import (
+    Answer,
+    Change,
+    Gone,
+    NodeEvent,
+    Owner,
+    PodEvent,
+    PodList,
+    PodTemplate,
+)
+from scaletest.profile.blocks import Latency
+from scaletest.profile.world import World
+from scaletest.world.sim.checking import check_books
+from scaletest.world.sim.kinds import Kind, topology_keys
+from scaletest.world.sim.lives import Lives
+from scaletest.world.sim.loop import VirtualClock, VirtualLoop
+from scaletest.world.sim.nodes import Node
+from scaletest.world.sim.pods import ACKNOWLEDGED, GONE, REQUESTED, SEAT_MASK, TERMINATING
+from scaletest.world.sim.watching import EventLog, SimWatch
+
+__all__ = ["SimCluster"]
+
+_WRITE_US: Final = 100
+"""What every item of a batch adds to the duration of a write."""
+
+_KindKey = tuple[tuple[Requirement, ...], Resources, tuple[str, ...]]
+
+
+class SimCluster:
+    """One simulated cluster; `ordinal` is its place in the plan and keys its draws."""
+
+    def __init__(self, *, name: str, ordinal: int, loop: VirtualLoop, world: World, seed: int, max_pods: int) -> None:
+        self._name = name
+        self._seed, self._ordinal = seed, ordinal
+        self._loop = loop
+        self._clock = VirtualClock(loop)
+        self._max_pods = max_pods
+        self._api_latency = _delay(world.api_latency)
+        self._node_ready = _delay(world.node_ready)
+        self._calls: dict[str, tuple[Stream, int]] = {}
+        self._joins: dict[str, int] = {}
+        self._nodes: dict[str, Node] = {}
+        self._kinds: dict[_KindKey, Kind] = {}
+        self._log = EventLog(
+            loop=loop,
+            seed=seed,
+            cluster=ordinal,
+            delay=_delay(world.watch_delay),
+            breaks_per_hour=world.watch_breaks_per_hour,
+        )
+        lag = world.replacement_lag
+        self._lives = Lives(
+            loop=loop,
+            log=self._log,
+            lag=SignedDelay(microseconds(lag.p50_seconds), microseconds(lag.p99_seconds)),
+            lags=Stream.of(seed, "replacement-lag", ordinal),
+            scheduler=world.scheduler,
+        )
+
+    # Readings that cost nothing and belong to no port.
+
+    @property
+    def name(self) -> str:
+        """Return the cluster's name."""
+        return self._name
+
+    @property
+    def live(self) -> int:
+        """Return how many Pods are not gone."""
+        return self._lives.pods.live
+
+    @property
+    def bound_ready(self) -> int:
+        """Return how many Pods are on a Ready Node, terminating ones included."""
+        return self._lives.on_ready_nodes
+
+    @property
+    def nodes(self) -> int:
+        """Return how many Nodes there are."""
+        return len(self._nodes)
+
+    def check(self) -> None:
+        """Raise AssertionError with a sentence when the cluster's books do not agree."""
+        check_books(self._lives, self._nodes, max_pods=self._max_pods)
+
+    # The Cluster port: reading.
+
+    async def list(self) -> PodList:
+        """List Pods and owners."""
+        await self._take_time("list")
+        pods = self._lives.pods
+        seats = pods.seats()
+        nodes = (pods.node_of[seat] for seat in seats)
+        return PodList(
+            revision=self._log.revision,
+            owners=tuple(owner.owner for owner in self._lives.owners.values()),
+            pods=array("q", (pods.ids[seat] for seat in seats)),
+            owner_of=array("q", (pods.owner_of[seat] for seat in seats)),
+            nodes=tuple(node.name if node else "" for node in nodes),
+            requested=array("b", (pods.flags[seat] & REQUESTED for seat in seats)),
+            terminating=array("q", (pods.ids[seat] for seat in seats if pods.state[seat] == TERMINATING)),
+        )
+
+    async def list_nodes(self) -> tuple[int, tuple[NodeEvent, ...]]:
+        """List Nodes as ADDED events, with the revision to watch from."""
+        await self._take_time("list-nodes")
+        return self._log.revision, tuple(node.event(Change.ADDED) for node in self._nodes.values())
+
+    def watch(self, revision: int) -> SimWatch:
+        """Watch Pods and Nodes from a revision on; one that is not kept any more fails with the first `next`."""
+        return self._log.watch(revision)
+
+    async def pods_on(self, node: str) -> Sequence[int]:
+        """List the Pods of a Node, terminating ones included."""
+        await self._take_time("pods-on")
+        found = self._nodes.get(node)
+        return tuple(found.pods) if found else ()
+
+    # The Cluster port: owners.
+
+    async def create_owners(self, owners: Sequence[Owner], nodes: Sequence[Sequence[str]] = ()) -> Sequence[Answer]:
+        """Create owners with all their Pods; `nodes` binds the first Pods of each owner where it says.
+
+        Raise ValueError when a Node is not there or has no room: the caller counted wrong.
+        """
+        await self._take_time("create-owners", len(owners))
+        return [self._create(owner, nodes[n] if n < len(nodes) else ()) for n, owner in enumerate(owners)]
+
+    def _create(self, owner: Owner, nodes: Sequence[str]) -> Answer:
+        if owner.id in self._lives.owners:
+            return Answer.CONFLICT
+        if len(nodes) > owner.replicas:
+            raise ValueError(f"{len(nodes)} Nodes are named for the {owner.replicas} Pods of {owner.name}")
+        adopted = self._lives.adopt(owner, self._kind_of(owner.template))
+        for name in nodes:
+            if name not in self._nodes:
+                raise ValueError(f"there is no Node {name} for a Pod of {owner.name}")
+            self._lives.place(adopted, self._nodes[name])
+        self._lives.fill(adopted, owner.replicas - len(nodes))
+        return Answer.OK
+
+    def _kind_of(self, template: PodTemplate) -> Kind:
+        key = (template.requirements, template.requests, topology_keys(template))
+        if key not in self._kinds:
+            self._kinds[key] = kind = Kind(template)
+            for node in self._nodes.values():
+                kind.join(node)
+        return self._kinds[key]
+
+    async def scale(self, owner: int, replicas: int) -> Answer:
+        """Change how many Pods an owner has; Pods go at once, waiting ones first, then the youngest."""
+        await self._take_time("scale", 1)
+        found = self._lives.owners.get(owner)
+        if found is None:
+            return Answer.NOT_FOUND
+        more = replicas - found.owner.replicas
+        found.owner = replace(found.owner, replicas=replicas)
+        # Replacements that are still to come fill the rest, each after its own lag.
+        self._lives.fill(found, min(more, replicas - found.active))
+        for pod in self._lives.first_to_go(found, found.active - replicas):
+            self._lives.vanish(pod)
+        return Answer.OK
+
+    async def delete_owners(self, owners: Sequence[int]) -> Sequence[Answer]:
+        """Delete owners and, at once, their Pods."""
+        await self._take_time("delete-owners", len(owners))
+        return [self._delete_owner(number) for number in owners]
+
+    def _delete_owner(self, number: int) -> Answer:
+        found = self._lives.owners.get(number)
+        if found is None:
+            return Answer.NOT_FOUND
+        for pod in tuple(found.pods):
+            self._lives.vanish(pod)
+        del self._lives.owners[number]
+        return Answer.OK
+
+    # The Cluster port: Pods and their requests.
+
+    async def delete_pods(self, pods: Sequence[int]) -> Sequence[Answer]:
+        """Delete Pods; one that is gone or terminating is not found."""
+        await self._take_time("delete-pods", len(pods))
+        return [self._lives.remove(pod, Gone.DELETED) for pod in pods]
+
+    async def evict(self, pods: Sequence[int]) -> Sequence[Answer]:
+        """Evict Pods; one that is gone or terminating is not found."""
+        await self._take_time("evict", len(pods))
+        return [self._lives.remove(pod, Gone.EVICTED) for pod in pods]
+
+    async def create_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
+        """Make the capacity requests of Pods; a second one for a Pod is a conflict."""
+        await self._take_time("create-requests", len(pods))
+        return self._for_each(pods, self._request)
+
+    async def acknowledge_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
+        """Mark capacity requests as seen by the engine; a Pod without one is not found."""
+        await self._take_time("acknowledge-requests", len(pods))
+        return self._for_each(pods, self._acknowledge)
+
+    def _for_each(self, pods: Sequence[int], act: Callable[[int, int], Answer]) -> Sequence[Answer]:
+        state_of = self._lives.pods.state_of
+        return [Answer.NOT_FOUND if state_of(pod) == GONE else act(pod, pod & SEAT_MASK) for pod in pods]
+
+    def _request(self, pod: int, seat: int) -> Answer:
+        pods = self._lives.pods
+        if pods.flags[seat] & REQUESTED:
+            return Answer.CONFLICT
+        pods.flags[seat] |= REQUESTED
+        node = pods.node_of[seat]
+        self._log.add(PodEvent(Change.REQUESTED, pod, pods.owner_of[seat], node.name if node else ""))
+        return Answer.OK
+
+    def _acknowledge(self, _pod: int, seat: int) -> Answer:
+        flags = self._lives.pods.flags
+        if not flags[seat] & REQUESTED:
+            return Answer.NOT_FOUND
+        flags[seat] |= ACKNOWLEDGED
+        return Answer.OK
+
+    async def cordon(self, node: str) -> Answer:
+        """Let no further Pod bind to a Node."""
+        await self._take_time("cordon", 1)
+        found = self._nodes.get(node)
+        if found is None:
+            return Answer.NOT_FOUND
+        if not found.cordoned:
+            found.cordoned, found.open = True, False
+            self._log.add_node(found.event(Change.CORDONED))
+        return Answer.OK
+
+    async def _take_time(self, call: str, items: int = 0) -> None:
+        """Let a call last; its duration is keyed by the call's name and how many of that name there were."""
+        stream, made = self._calls.get(call) or (Stream.of(self._seed, "api-latency", self._ordinal, call), 0)
+        self._calls[call] = (stream, made + 1)
+        lasts_us = self._api_latency.draw(stream, made) + _WRITE_US * items
+        await self._clock.sleep_until(self._loop.now_us() + lasts_us)
+
+    # The Nodes port.
+
+    async def add_node(self, name: str, machine: Machine) -> None:
+        """Let a machine join; it becomes Ready by itself."""
+        if name in self._nodes:
+            raise ValueError(f"there is a Node {name} already")
+        self._nodes[name] = node = Node(name, machine, created_us=self._loop.now_us(), max_pods=self._max_pods)
+        self._log.add_node(node.event(Change.ADDED))
+        for kind in self._kinds.values():
+            if kind.join(node):
+                self._lives.scheduler.redrawn(kind)
+        joins = self._joins[name] = self._joins.get(name, 0) + 1
+        delay_us = self._node_ready.draw(Stream.of(self._seed, "node-ready", name), joins)
+        self._loop.at(self._loop.now_us() + delay_us, self._become_ready, node)
+
+    def _become_ready(self, node: Node) -> None:
+        if self._nodes.get(node.name) is not node:
+            return
+        node.ready, node.open = True, not node.cordoned
+        self._lives.on_ready_nodes += len(node.pods)
+        self._log.add_node(node.event(Change.READY))
+        self._lives.scheduler.grew(node)
+
+    async def drained(self, name: str, *, until_us: int) -> bool:
+        """Wait until no Pod is left on a Node, at most until an instant; say whether it is empty."""
+        node = self._nodes.get(name)
+        if node is None or not node.pods:
+            return True
+        future = self._loop.create_future()
+        node.empty.append(future)
+        self._loop.at(until_us, _give_up, future)
+        await future
+        return not node.pods
+
+    async def remove_node(self, name: str, *, lost: bool = False) -> None:
+        """Take a Node away with whatever Pods are still on it; their owners replace them."""
+        node = self._nodes.pop(name, None)
+        if node is None:
+            return
+        node.open = False
+        for kind in self._kinds.values():
+            if kind.leave(node):
+                self._lives.scheduler.redrawn(kind)
+        for pod in tuple(node.pods):
+            self._lives.lose(pod, Gone.NODE_LOST if lost else Gone.EVICTED)
+        self._log.add_node(node.event(Change.DELETED))
+
+
+def _delay(latency: Latency) -> Delay:
+    return Delay.of(p50_us=microseconds(latency.p50_seconds), p99_us=microseconds(latency.p99_seconds))
+
+
+def _give_up(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,196 @@
+"""The log of everything that happened in a cluster, and watches that show it with delays, breaks and all."""
+
+import asyncio
+from array import array
+from bisect import bisect_right
+from collections import deque
+from math import log1p
+from typing import Final
+
+from scaletest.model import US_PER_SECOND, Stream
+from scaletest.model.latency import Delay
+from scaletest.ports.cluster import NodeEvent, PodEvent, WatchBatch, WatchBrokenError, WatchExpiredError
+from scaletest.world.sim.loop import VirtualLoop
+
+__all__ = ["EventLog", "SimWatch"]
+
+_KEPT_US: Final = 60 * US_PER_SECOND
+"""What all open watches have shown can still be watched again for this long."""
+
+_TRIM_STEP: Final = 1024
+_US_PER_HOUR: Final = 3600 * US_PER_SECOND
+_EXPIRED_SHARE: Final = 0.25
+_INTERVAL, _KIND = 0, 1  # ordinals of a watch's two draws about its end
+
+
+class EventLog:
+    """Events in order; an event's revision is its number, from 1 on."""
+
+    def __init__(self, *, loop: VirtualLoop, seed: int, cluster: int, delay: Delay, breaks_per_hour: float) -> None:
+        self._loop = loop
+        self._key = (seed, cluster)
+        self._delay = delay
+        self._breaks_per_hour = breaks_per_hour
+        self._events: list[PodEvent | NodeEvent] = []
+        self._times = array("q")
+        self._trimmed = 0
+        self._trimmed_us = 0
+        self._trim_above = _TRIM_STEP
+        self._last_node = 0
+        self._watches = 0
+        self._open: dict[SimWatch, None] = {}
+        self._idle: list[SimWatch] = []
+
+    @property
+    def revision(self) -> int:
+        """Return the revision of the last event."""
+        return self._trimmed + len(self._events)
+
+    def add(self, event: PodEvent) -> None:
+        """Log what happened to a Pod."""
+        self._events.append(event)
+        self._times.append(self._loop.now_us())
+        if self._idle:
+            self._stir()
+
+    def add_node(self, event: NodeEvent) -> None:
+        """Log what happened to a Node."""
+        self._events.append(event)
+        self._times.append(self._loop.now_us())
+        self._last_node = self.revision
+        self._stir()
+
+    def _stir(self) -> None:
+        """Start a delivery to everybody who has seen all that was before."""
+        idle, self._idle = self._idle, []
+        for watch in idle:
+            watch.expect()
+        if len(self._events) > self._trim_above:
+            self._trim()
+
+    def _trim(self) -> None:
+        shown = min((watch.revision for watch in self._open), default=self.revision) - self._trimmed
+        old = bisect_right(self._times, self._loop.now_us() - _KEPT_US)
+        if (count := min(shown, old)) > 0:
+            self._trimmed_us = self._times[count - 1]
+            self._trimmed += count
+            del self._events[:count]
+            del self._times[:count]
+        self._trim_above = 2 * len(self._events) + _TRIM_STEP
+
+    def instant_of(self, revision: int) -> int:
+        """Return when a revision came to be; raise WatchExpiredError when what follows it is not kept any more."""
+        at = revision - self._trimmed
+        if at < 0:
+            raise WatchExpiredError(f"revision {revision} is older than the oldest kept, {self._trimmed}")
+        return self._times[at - 1] if at else self._trimmed_us
+
+    def after(self, revision: int) -> tuple[tuple[PodEvent, ...], tuple[NodeEvent, ...]]:
+        """Return the Pod and the Node events after a revision."""
+        events = self._events[revision - self._trimmed :]
+        if self._last_node <= revision:
+            return tuple(events), ()  # type: ignore[arg-type]  # no Node event is among them
+        pods = tuple(event for event in events if isinstance(event, PodEvent))
+        return pods, tuple(event for event in events if isinstance(event, NodeEvent))
+
+    def watch(self, revision: int) -> "SimWatch":
+        """Open a watch; it is numbered, and the number is the key of its delays and of its end."""
+        assert revision <= self.revision, f"revision {revision} has not happened yet"
+        number = self._watches
+        self._watches += 1
+        seed, cluster = self._key
+        delays = Stream.of(seed, "watch-delay", cluster, number)
+        watch = SimWatch(self, self._loop, revision, (self._delay, delays))
+        self._open[watch] = None
+        if self._breaks_per_hour:
+            self._plan_break(watch, Stream.of(seed, "watch-break", cluster, number))
+        watch.settle()
+        return watch
+
+    def _plan_break(self, watch: "SimWatch", stream: Stream) -> None:
+        error: Exception = WatchBrokenError("the connection ended")
+        if stream.chance(_EXPIRED_SHARE, _KIND):
+            error = WatchExpiredError("the server has forgotten what this watch has shown last")
+        lasts_us = round(-log1p(-stream.unit(_INTERVAL)) * _US_PER_HOUR / self._breaks_per_hour)
+        self._loop.at(self._loop.now_us() + lasts_us, watch.end, error)
+
+    def has_shown_all(self, watch: "SimWatch") -> None:
+        """Remember a watch that needs a delivery as soon as something happens."""
+        self._idle.append(watch)
+
+    def forget(self, watch: "SimWatch") -> None:
+        """Let go of a watch that has ended."""
+        self._open.pop(watch, None)
+        if watch in self._idle:
+            self._idle.remove(watch)
+
+
+class SimWatch:
+    """One open watch. Whatever happens starts a delivery, unless one is on its way; it brings all there is by then."""
+
+    __slots__ = ("_after_us", "_arrived", "_delays", "_deliveries", "_error", "_log", "_loop", "_waiter", "revision")
+
+    def __init__(self, log: EventLog, loop: VirtualLoop, revision: int, delays: tuple[Delay, Stream]) -> None:
+        self._log = log
+        self._loop = loop
+        self._delays = delays
+        self._deliveries = 0
+        self._arrived: deque[WatchBatch] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._error: Exception | None = None
+        self.revision = revision
+        """The last one shown."""
+        try:
+            self._after_us = log.instant_of(revision)
+        except WatchExpiredError as error:
+            self._error = error
+
+    def settle(self) -> None:
+        """Wait for the log to grow, or for what it has already."""
+        if self._error is not None:
+            self._log.forget(self)
+        elif self.revision == self._log.revision:
+            self._log.has_shown_all(self)
+        else:
+            self.expect()
+
+    def expect(self) -> None:
+        """Start a delivery."""
+        delay, stream = self._delays
+        self._deliveries += 1
+        self._loop.at(self._loop.now_us() + delay.draw(stream, self._deliveries), self._deliver)
+
+    def _deliver(self) -> None:
+        if self._error is not None:
+            return
+        now = self._loop.now_us()
+        pods, nodes = self._log.after(self.revision)
+        self.revision = self._log.revision
+        self._arrived.append(WatchBatch(now, self._after_us, self.revision, pods, nodes))
+        self._after_us = now
+        self._log.has_shown_all(self)
+        self._wake()
+
+    def end(self, error: Exception) -> None:
+        """End early; what has arrived can still be read."""
+        if self._error is None:
+            self._error = error
+            self._log.forget(self)
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def next(self) -> WatchBatch:
+        """Wait for events; raise the error the watch ended with."""
+        while not self._arrived:
+            if self._error is not None:
+                raise self._error
+            self._waiter = self._loop.create_future()
+            await self._waiter
+        return self._arrived.popleft()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self.end(WatchBrokenError("the watch was closed"))
