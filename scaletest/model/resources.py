@@ -44,6 +44,9 @@ class Resources:
     def __bool__(self) -> bool:
         return bool(self.amounts)
 
+    def __str__(self) -> str:
+        return " ".join(f"{name}={amount}" for name, amount in self.amounts)
+
     def __getitem__(self, name: str) -> int:
         for key, amount in self.amounts:
             if key == name:

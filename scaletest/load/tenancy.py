@@ -1,0 +1,237 @@
+"""Pods and slots of one cluster as the watch shows them: who takes which slot, who leaves it, and what that asks for.
+
+Purely a reaction to what was seen; nothing here calls the cluster.
+"""
+
+from array import array
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from scaletest.load.churn import Churn, Sent
+from scaletest.load.nodes import NodeTable
+from scaletest.load.slots import NOBODY, Holding, SlotTable
+from scaletest.load.timing import Ledger, Requests, Why
+from scaletest.ports.cluster import Change, Gone, NodeEvent, PodEvent, PodList, WatchBatch
+
+__all__ = ["Tenancy", "Tenant"]
+
+_NOWHERE: Final = -1
+_LOST: Final = {Gone.DELETED: Why.DELETED, Gone.EVICTED: Why.EVICTED, Gone.NODE_LOST: Why.NODE_LOST}
+
+
+@dataclass(slots=True, eq=False)
+class Tenant:
+    """An owner's slots, and why Pods come into those that nobody emptied."""
+
+    holding: Holding
+    cause: int
+    planned_us: int
+    pre_bound: int = 0
+    """So many of its first slots are bound as they are created: no request."""
+    early: deque[int] = field(default_factory=deque)
+    """Pods that came before the slot they are to have was seen to be empty."""
+
+
+class Tenancy:
+    """The slots of one cluster, their Pods, and the requests that come of it."""
+
+    def __init__(self, *, slots: SlotTable, nodes: NodeTable, requests: Requests, ledger: Ledger) -> None:
+        self._slots, self._nodes, self._requests, self._ledger = slots, nodes, requests, ledger
+        self._churn: Churn | None = None
+        self._tenants: dict[int, Tenant] = {}
+        self._node_of: array[int] = array("i")
+        self._early: dict[int, list[tuple[int, PodEvent]]] = {}
+        self._leaving: dict[int, None] = {}
+        """Pods seen terminating and not yet gone: a listing may still show them."""
+        self._seen_us = 0
+        self.reopened_us = 0
+        """When the watch was last opened again; what happened before may be received after."""
+        self._on = {
+            Change.ADDED: self._added,
+            Change.REQUESTED: self._requested,
+            Change.BOUND: self._bound,
+            Change.TERMINATING: self._gone,
+            Change.DELETED: self._gone,
+        }
+
+    def follow(self, churn: Churn) -> None:
+        """Learn who deletes Pods by plan."""
+        self._churn = churn
+
+    @property
+    def live(self) -> int:
+        """Return the Pods there are."""
+        return self._slots.held + len(self._early)
+
+    def expect(self, owner: int, tenant: Tenant) -> None:
+        """Expect an owner's Pods; those of an owner that nobody expects are not looked at."""
+        self._tenants[owner] = tenant
+        self._requests.add(tenant.holding.replicas)
+        self._node_of.extend([_NOWHERE] * tenant.holding.replicas)
+
+    def bring_back(self, owner: int, cause: int, planned_us: int) -> None:
+        """Expect Pods in all slots of an owner again."""
+        tenant = self._tenants[owner]
+        tenant.cause, tenant.planned_us, tenant.pre_bound = cause, planned_us, 0
+        tenant.holding.away = False
+
+    def send_away(self, owner: int) -> None:
+        """Expect no more Pods of an owner: what its slots ask for is withdrawn as they become empty."""
+        holding = self._tenants[owner].holding
+        holding.away = True
+        for slot in holding.vacated:
+            self._requests.withdraw(slot)
+
+    def receive(self, batch: WatchBatch) -> None:
+        """Take in what a watch shows."""
+        at_us = self._seen_us = self._ledger.instant(batch.received_us)
+        after_us = batch.after_us if batch.after_us < self.reopened_us else None
+        for node in batch.nodes:
+            self._nodes.see(node, at_us)
+        on = self._on
+        for event in batch.pods:
+            if event.owner in self._tenants:
+                on[event.change](event, at_us, after_us)
+
+    def repair(self, listed: PodList, nodes: tuple[NodeEvent, ...], received_us: int) -> None:
+        """Compare with a listing when a watch could not go on; whatever differs happened since the last event."""
+        after_us, at_us = self._seen_us, self._ledger.instant(received_us)
+        self._seen_us = at_us
+        self._nodes.relist(nodes, at_us)
+        there = set(listed.pods)
+        for pod in [*self._slots.pod_of, *self._early]:
+            if pod != NOBODY and pod not in there:
+                self._vanished(pod, at_us)
+        for pod in [pod for pod in self._leaving if pod not in there]:
+            del self._leaving[pod]
+        columns = zip(listed.pods, listed.owner_of, listed.nodes, listed.requested, strict=True)
+        for pod, owner, node, requested in columns:
+            if owner not in self._tenants or pod in self._leaving:
+                continue
+            self._added(PodEvent(Change.ADDED, pod, owner), at_us, after_us)
+            if requested:
+                self._requested(PodEvent(Change.REQUESTED, pod, owner), at_us, after_us)
+            if node:
+                self._bound(PodEvent(Change.BOUND, pod, owner, node), at_us, after_us)
+
+    def finish(self) -> None:
+        """Write the rows of everything that still waits, also for Pods that never came."""
+        for tenant in self._tenants.values():
+            for slot in () if tenant.holding.away else tenant.holding.empty():
+                self._open_own(tenant, slot)
+        self._requests.finish()
+
+    def check(self) -> None:
+        """Raise AssertionError unless slots are conserved, and Pods counted where they are."""
+        self._slots.check()
+        on_nodes = [0] * (1 + max(self._node_of, default=0))
+        for slot, node in enumerate(self._node_of):
+            assert node == _NOWHERE or self._slots.pod_of[slot] != NOBODY, (slot, node)
+            if node != _NOWHERE:
+                on_nodes[node] += 1
+        for number, pods in enumerate(on_nodes):
+            assert not pods or self._nodes[number].pods == pods, (number, pods)
+
+    def _added(self, event: PodEvent, at_us: int, after_us: int | None) -> None:
+        if self._slots.slot_of(event.pod) != NOBODY or event.pod in self._early:
+            return
+        tenant = self._tenants[event.owner]
+        slot = tenant.holding.take()
+        if slot == NOBODY:
+            tenant.early.append(event.pod)
+            self._early[event.pod] = [(at_us, event)]
+            return
+        self._move_in(tenant, slot, event.pod, at_us)
+        if event.node:
+            self._bound(event, at_us, after_us)
+
+    def _move_in(self, tenant: Tenant, slot: int, pod: int, at_us: int) -> None:
+        self._slots.hold(slot, pod)
+        if not tenant.holding.away:
+            self._open_own(tenant, slot)
+        if self._requests.cause[slot]:
+            self._requests.appeared(slot, at_us)
+
+    def _open_own(self, tenant: Tenant, slot: int) -> None:
+        """Open the request of a slot that its owner was to fill, unless it waits already or came bound."""
+        if not self._requests.cause[slot] and slot - tenant.holding.first >= tenant.pre_bound:
+            self._requests.open(slot, tenant.cause, planned_us=tenant.planned_us, sent_us=tenant.planned_us)
+
+    def _requested(self, event: PodEvent, at_us: int, _after_us: int | None) -> None:
+        slot = self._slots.slot_of(event.pod)
+        if slot == NOBODY:
+            self._keep(event, at_us)
+        elif self._requests.cause[slot]:
+            self._requests.requested(slot, at_us)
+
+    def _bound(self, event: PodEvent, at_us: int, after_us: int | None) -> None:
+        slot = self._slots.slot_of(event.pod)
+        if slot == NOBODY:
+            self._keep(event, at_us)
+        elif self._node_of[slot] == _NOWHERE:
+            node = self._nodes.bind(event.node)
+            self._node_of[slot] = node.number
+            if self._requests.cause[slot]:
+                self._requests.bound(slot, node, at_us, after_us)
+
+    def _gone(self, event: PodEvent, at_us: int, _after_us: int | None) -> None:
+        if event.change is Change.TERMINATING:
+            self._leaving[event.pod] = None
+        else:
+            self._leaving.pop(event.pod, None)
+        self._leave(event.pod, event.owner, event.reason, at_us)
+
+    def _vanished(self, pod: int, at_us: int) -> None:
+        """Let a Pod go that nobody saw leaving: the driver sent it away, or its Node went, or it was evicted."""
+        slot = self._slots.slot_of(pod)
+        owner = self._early[pod][0][1].owner if slot == NOBODY else self._slots.owner_of(slot)
+        node = self._nodes[self._node_of[slot]] if slot != NOBODY and self._node_of[slot] != _NOWHERE else None
+        if self._churn is not None and self._churn.is_sent(pod):
+            reason = Gone.DELETED
+        else:
+            reason = Gone.NODE_LOST if node is not None and node.gone else Gone.EVICTED
+        self._leave(pod, owner, reason, at_us)
+
+    def _leave(self, pod: int, owner: int, reason: Gone, at_us: int) -> None:
+        slot, tenant = self._slots.slot_of(pod), self._tenants[owner]
+        if slot == NOBODY:
+            if self._early.pop(pod, None) is not None:
+                tenant.early.remove(pod)
+            return
+        if self._node_of[slot] != _NOWHERE:
+            self._nodes.leave(self._node_of[slot])
+            self._node_of[slot] = _NOWHERE
+        self._slots.release(slot)
+        self._ask(slot, tenant, self._churn.claim(pod) if self._churn else None, reason, at_us)
+        if tenant.early:
+            self._catch_up(tenant)
+
+    def _ask(self, slot: int, tenant: Tenant, sent: Sent | None, reason: Gone, at_us: int) -> None:
+        """Open what an emptied slot asks for; the replacement that was planned for it is void if another came first."""
+        taken_back = tenant.holding.away
+        if sent is not None and reason is Gone.DELETED and not taken_back:
+            self._requests.open(slot, sent.cause, planned_us=sent.planned_us, sent_us=sent.sent_us)
+            return
+        if sent is not None:
+            self._requests.never(slot, "void", sent.cause, planned_us=sent.planned_us, sent_us=sent.sent_us)
+        if taken_back:
+            self._requests.withdraw(slot)
+        else:
+            self._requests.open(slot, _LOST[reason], planned_us=at_us)
+
+    def _keep(self, event: PodEvent, at_us: int) -> None:
+        """Keep what is seen of a Pod that has no slot yet."""
+        if event.pod in self._early:
+            self._early[event.pod].append((at_us, event))
+
+    def _catch_up(self, tenant: Tenant) -> None:
+        """Give the slot that has just become empty to the Pod that came early, and play what was seen of it."""
+        pod = tenant.early.popleft()
+        (came_us, added), *later = self._early.pop(pod)
+        self._move_in(tenant, tenant.holding.take(), pod, came_us)
+        for at_us, event in [(came_us, added), *later] if added.node else later:
+            if event.change is Change.REQUESTED:
+                self._requested(event, at_us, None)
+            else:
+                self._bound(event, self._seen_us, at_us)

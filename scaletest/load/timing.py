@@ -1,0 +1,227 @@
+"""Requests on the clock: from the plan or an eviction, over the replacement's appearance, to the bind, as ledger rows.
+
+A request belongs to a slot, not to a Pod: when a Pod is deleted before it was bound, the slot's clock runs on. Open
+requests are columns by slot; only a planned replacement of a Pod that still waits needs an entry beside them.
+"""
+
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from scaletest.evidence.rows import RequestRow
+from scaletest.load.lags import Lags
+from scaletest.load.metrics import LoadMetrics
+from scaletest.load.nodes import SeenNode
+
+__all__ = ["CAUSES", "Identity", "Ledger", "Requests", "Why"]
+
+_NEVER: Final = -1
+
+
+class Why(IntEnum):
+    """Why a Pod wants a machine; the first three are planned replacements."""
+
+    NOTHING = 0
+    CHURN = 1
+    MICRO_BURST = 2
+    LIFETIME = 3
+    EVICTED = 4
+    NODE_LOST = 5
+    DELETED = 6
+    """Somebody deleted the Pod without being asked to."""
+    FILL = 7
+    BURST = 8
+    STEP = 9
+
+
+CAUSES: Final = ("", "churn", "micro-burst", "lifetime", "evicted", "node-lost", "deleted", "fill", "burst", "step")
+"""The causes as rows name them."""
+
+
+class Identity(NamedTuple):
+    """What every row of one workload says about it."""
+
+    workload: str
+    archetype: str
+    priority: int
+    fingerprint: str
+    group: str
+    gang: bool
+
+
+class Ledger:
+    """Where the rows of all clusters go, and what they add up to."""
+
+    def __init__(self, row: Callable[[RequestRow], None], metrics: LoadMetrics) -> None:
+        self._row = row
+        self.metrics = metrics
+        self.lags = Lags()
+        self.soak_end_us = 0
+        """Planned requests from here on only keep the load going; they are not counted."""
+        self.sent = self.bound = self.void = self.undelivered = 0
+        self._latest_us = 0
+
+    def instant(self, received_us: int) -> int:
+        """Return when something was seen; across all clusters these instants never run backwards, as rows promise."""
+        self._latest_us = max(self._latest_us, received_us)
+        return self._latest_us
+
+    def counts(self, cause: int, planned_us: int) -> bool:
+        """Say whether a request is one of the soak's planned replacements."""
+        return cause <= Why.LIFETIME and planned_us < self.soak_end_us
+
+    def write(self, row: RequestRow, cause: int) -> None:
+        """Write a row, and count it if it is one of the soak's planned replacements."""
+        if self.counts(cause, row.planned_us):
+            self.bound += row.state == "bound"
+            self.void += row.state == "void"
+            self.undelivered += row.state == "undelivered"
+        self._row(row)
+
+
+@dataclass(slots=True, eq=False)
+class _Joined:
+    """A planned replacement of a Pod that was still waiting: it ends with the slot's next bind, on its own clock."""
+
+    cause: int
+    planned_us: int
+    sent_us: int
+    appeared_us: int = _NEVER
+    requested_us: int = _NEVER
+
+
+class Requests:
+    """The open requests of one cluster's slots."""
+
+    def __init__(self, cluster: int, ledger: Ledger, identity_of: Callable[[int], Identity]) -> None:
+        self._cluster = cluster
+        self._ledger = ledger
+        self._identity_of = identity_of
+        self.cause: array[int] = array("b")
+        self._planned: array[int] = array("q")
+        self._sent: array[int] = array("q")
+        self._appeared: array[int] = array("q")
+        self._requested: array[int] = array("q")
+        self._joined: dict[int, list[_Joined]] = {}
+
+    def add(self, slots: int) -> None:
+        """Make room for more slots."""
+        self.cause.extend([Why.NOTHING] * slots)
+        for column in (self._planned, self._sent, self._appeared, self._requested):
+            column.extend([_NEVER] * slots)
+
+    def open(self, slot: int, cause: int, *, planned_us: int, sent_us: int = _NEVER) -> None:
+        """Start a request. On a slot that waits already only a planned one is a request of its own."""
+        if not self.cause[slot]:
+            self.cause[slot] = cause
+            self._planned[slot] = planned_us
+            self._sent[slot] = sent_us
+            self._appeared[slot] = self._requested[slot] = _NEVER
+        elif cause <= Why.LIFETIME:
+            self._joined.setdefault(slot, []).append(_Joined(cause, planned_us, sent_us))
+
+    def appeared(self, slot: int, at_us: int) -> None:
+        """Start the clock: the slot has a Pod."""
+        if self._appeared[slot] == _NEVER:
+            self._appeared[slot] = at_us
+        for request in self._joined.get(slot, ()) if self._joined else ():
+            if request.appeared_us == _NEVER:
+                request.appeared_us = at_us
+
+    def requested(self, slot: int, at_us: int) -> None:
+        """Note that the slot's Pod has its capacity request."""
+        if self._requested[slot] == _NEVER:
+            self._requested[slot] = at_us
+        for request in self._joined.get(slot, ()) if self._joined else ():
+            if request.requested_us == _NEVER:
+                request.requested_us = at_us
+
+    def bound(self, slot: int, node: SeenNode, at_us: int, after_us: int | None) -> None:
+        """Stop the clock and write the rows; `after_us` says since when the bind could have gone unseen."""
+        for request in self._close(slot):
+            appeared = request.appeared_us
+            if after_us is not None and appeared == at_us:
+                # It appeared and was bound unseen: it may have waited for the whole gap, or not at all.
+                appeared = min(at_us, max(after_us, request.sent_us, request.planned_us))
+            new = node.created_us > appeared
+            row = self._row(
+                slot,
+                request,
+                "bound",
+                appeared_us=appeared,
+                configured_us=node.ready_us if new else None,
+                bound_us=at_us,
+                bound_after_us=after_us,
+                path="new-machine" if new else "present",
+                obs_seq=self._ledger.metrics.observe(at_us - appeared),
+            )
+            self._ledger.write(row, request.cause)
+
+    def withdraw(self, slot: int) -> None:
+        """End a slot's requests because no Pod is wanted there any more: nobody could have bound them."""
+        for request in self._close(slot):
+            self.never(slot, "void", request.cause, planned_us=request.planned_us, sent_us=request.sent_us)
+
+    def never(self, slot: int, state: str, cause: int, *, planned_us: int, sent_us: int = _NEVER) -> None:
+        """Write the row of a request that no Pod came of."""
+        self._ledger.write(self._row(slot, _Joined(cause, planned_us, sent_us), state), cause)
+
+    def finish(self) -> None:
+        """Write every request that is still open."""
+        for slot, cause in enumerate(self.cause):
+            if cause:
+                for request in self._close(slot):
+                    row = self._row(slot, request, "waiting", appeared_us=_us(request.appeared_us))
+                    self._ledger.write(row, request.cause)
+
+    def _close(self, slot: int) -> Iterator[_Joined]:
+        cause = self.cause[slot]
+        if not cause:
+            return
+        self.cause[slot] = Why.NOTHING
+        yield _Joined(cause, self._planned[slot], self._sent[slot], self._appeared[slot], self._requested[slot])
+        if self._joined:
+            yield from self._joined.pop(slot, ())
+
+    def _row(
+        self,
+        slot: int,
+        request: _Joined,
+        state: str,
+        *,
+        appeared_us: int | None = None,
+        configured_us: int | None = None,
+        bound_us: int | None = None,
+        bound_after_us: int | None = None,
+        path: str = "",
+        obs_seq: int | None = None,
+    ) -> RequestRow:
+        who = self._identity_of(slot)
+        return RequestRow(
+            self._cluster,
+            slot,
+            who.workload,
+            who.archetype,
+            who.priority,
+            who.fingerprint,
+            who.group,
+            CAUSES[request.cause],
+            state,
+            request.planned_us,
+            _us(request.sent_us),
+            appeared_us,
+            _us(request.requested_us),
+            None,
+            configured_us,
+            bound_us,
+            bound_after_us,
+            path,
+            obs_seq,
+            who.gang,
+        )
+
+
+def _us(instant: int) -> int | None:
+    return None if instant == _NEVER else instant
