@@ -133,8 +133,6 @@ class Cloud:
 
     async def configure(self, machine: str, *, cluster: str, token: Token, metadata: Mapping[str, str]) -> Machine:
         """Bring an Idle machine into a cluster."""
-        if cluster not in self._nodes:
-            raise ProviderError(f"configure {machine}: there is no cluster {cluster}")
         return await self._send(Order(Call.CONFIGURE, machine, cluster=cluster, metadata=metadata), token)
 
     async def drain(self, machine: str, *, grace_us: int, token: Token) -> Machine:
@@ -168,6 +166,8 @@ class Cloud:
     def _begin(self, order: Order, machine: Machine) -> Operation:
         if machine.state is not order.move.source:
             raise ProviderError(f"{order.call} {machine.id}: it is {machine.state}")
+        if order.cluster and order.cluster not in self._nodes:
+            raise ProviderError(f"{order.call} {machine.id}: there is no cluster {order.cluster}")
         if order.call is Call.CREATE and self._is_out_of_stock(machine):
             self._report("stock-out", machine, order.attribution)
             raise StockOutError(f"create {machine.id}: no {machine.instance_type} in {machine.zone} now")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -9,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_cloud import CLUSTERS, SECOND, SmallCloud, configured, idle, speculative
 
-from scaletest.model import Machine
+from scaletest.model import Machine, MachineState
 from scaletest.model.lifecycle import BOUND_STATES
 from scaletest.ports.provider import ProviderError
-from scaletest.world.cloud import checks
+from scaletest.world.cloud.checks import problems_of
+from scaletest.world.cloud.register import Register
 
+S = MachineState
 FLEET = tuple(f"m-{n}" for n in range(6))
 
 
@@ -113,16 +116,30 @@ def test_records_and_nodes_stay_right_whatever_is_called(plan: list[Step], ackno
     assert len(world.cloud._register) + world.cloud._away == len(FLEET)
 
 
+def in_state(state: MachineState, **changes: Any) -> Machine:
+    return replace(configured("m-2"), state=state, **changes)
+
+
 @pytest.mark.parametrize(
-    ("machines", "sentence"),
+    ("machines", "underway", "sentence"),
     [
-        ([idle("m-1")], "1 machines are listed, and 2 must be"),
-        ([idle("m-1"), configured("m-2", "north")], "m-2: there is no cluster north"),
+        ([], {}, "1 machines are listed, and 2 must be"),
+        ([configured("m-2", "north")], {}, "m-2: there is no cluster north"),
+        ([in_state(S.DRAINING)], {}, "m-2: it is Draining, and no operation is under way"),
+        (
+            [in_state(S.DRAINING)],
+            {"m-2": S.CONFIGURING},
+            "m-2: it is Draining while an operation leads it through Configuring",
+        ),
+        ([idle("m-2")], {"m-3": S.CREATING}, "m-3: an operation is under way on a machine that is gone"),
+        ([in_state(S.IDLE, attribution=None)], {}, "m-2: it is Idle and its cluster is 'east'"),
+        ([in_state(S.IDLE, cluster="")], {}, "m-2: it is Idle and still held for somebody"),
     ],
 )
-def test_the_check_says_what_is_wrong(machines: list[Machine], sentence: str) -> None:
-    world = SmallCloud(*machines)
+def test_the_check_says_what_is_wrong(
+    machines: list[Machine], underway: dict[str, MachineState], sentence: str
+) -> None:
+    register = Register()
+    register.add([idle("m-1"), *machines])
 
-    found = checks.problems_of(world.cloud._register, underway={}, clusters=CLUSTERS, there=2)
-
-    assert found == (sentence,)
+    assert problems_of(register, underway=underway, clusters=CLUSTERS, there=2) == (sentence,)
