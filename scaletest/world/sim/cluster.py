@@ -27,7 +27,7 @@ from scaletest.profile.world import World
 from scaletest.world.sim.checking import check_books
 from scaletest.world.sim.kinds import Kind, topology_keys
 from scaletest.world.sim.lives import Lives
-from scaletest.world.sim.loop import VirtualClock, VirtualLoop
+from scaletest.world.sim.loop import VirtualLoop
 from scaletest.world.sim.nodes import Node
 from scaletest.world.sim.pods import ACKNOWLEDGED, GONE, REQUESTED, SEAT_MASK, TERMINATING
 from scaletest.world.sim.watching import EventLog, SimWatch
@@ -47,7 +47,6 @@ class SimCluster:
         self._name = name
         self._seed, self._ordinal = seed, ordinal
         self._loop = loop
-        self._clock = VirtualClock(loop)
         self._max_pods = max_pods
         self._api_latency = _delay(world.api_latency)
         self._node_ready = _delay(world.node_ready)
@@ -106,7 +105,7 @@ class SimCluster:
         seats = pods.seats()
         nodes = (pods.node_of[seat] for seat in seats)
         return PodList(
-            revision=self._log.revision,
+            revision=self._log.show(),
             owners=tuple(owner.owner for owner in self._lives.owners.values()),
             pods=array("q", (pods.ids[seat] for seat in seats)),
             owner_of=array("q", (pods.owner_of[seat] for seat in seats)),
@@ -118,7 +117,7 @@ class SimCluster:
     async def list_nodes(self) -> tuple[int, tuple[NodeEvent, ...]]:
         """List Nodes as ADDED events, with the revision to watch from."""
         await self._take_time("list-nodes")
-        return self._log.revision, tuple(node.event(Change.ADDED) for node in self._nodes.values())
+        return self._log.show(), tuple(node.event(Change.ADDED) for node in self._nodes.values())
 
     def watch(self, revision: int) -> SimWatch:
         """Watch Pods and Nodes from a revision on; one that is not kept any more fails with the first `next`."""
@@ -247,7 +246,9 @@ class SimCluster:
         stream, made = self._calls.get(call) or (Stream.of(self._seed, "api-latency", self._ordinal, call), 0)
         self._calls[call] = (stream, made + 1)
         lasts_us = self._api_latency.draw(stream, made) + _WRITE_US * items
-        await self._clock.sleep_until(self._loop.now_us() + lasts_us)
+        future = self._loop.create_future()
+        self._loop.at(self._loop.now_us() + lasts_us, _wake, future)
+        await future
 
     # The Nodes port.
 
@@ -255,7 +256,7 @@ class SimCluster:
         """Let a machine join; it becomes Ready by itself."""
         if name in self._nodes:
             raise ValueError(f"there is a Node {name} already")
-        self._nodes[name] = node = Node(name, machine, created_us=self._loop.now_us(), max_pods=self._max_pods)
+        self._nodes[name] = node = Node(name, machine, created_us=self._loop.now_us(), slots=self._max_pods)
         self._log.add_node(node.event(Change.ADDED))
         for kind in self._kinds.values():
             if kind.join(node):
@@ -279,7 +280,7 @@ class SimCluster:
             return True
         future = self._loop.create_future()
         node.empty.append(future)
-        self._loop.at(until_us, _give_up, future)
+        self._loop.at(until_us, _wake, future)
         await future
         return not node.pods
 
@@ -301,6 +302,6 @@ def _delay(latency: Latency) -> Delay:
     return Delay.of(p50_us=microseconds(latency.p50_seconds), p99_us=microseconds(latency.p99_seconds))
 
 
-def _give_up(future: asyncio.Future[None]) -> None:
+def _wake(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)

@@ -60,14 +60,15 @@ class Domain:
 
     def top(self) -> tuple[int, str] | None:
         """Return (-room, name) of the Node with most room, first by name; None when all are full or closed."""
-        heap, stated = self._heap, self._stated
+        heap, stated, needs = self._heap, self._stated, self.needs
         while heap:
             entry = heap[0]
             name = entry[1]
             if stated.get(name) != -entry[0]:
                 heappop(heap)
                 continue
-            room = self.nodes[name].room(self.needs)
+            node = self.nodes[name]
+            room = node.fits(needs) if node.open else 0
             if room == -entry[0]:
                 return entry
             if room:

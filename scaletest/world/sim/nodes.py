@@ -1,6 +1,7 @@
 """One Node: its machine, the Pods on it and the room that is left."""
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scaletest.model import Machine
@@ -16,40 +17,30 @@ Needs = tuple[tuple[str, int], ...]
 """What one Pod asks for, by resource."""
 
 
+@dataclass(slots=True, eq=False)
 class Node:
     """A Node. It is `open` while the scheduler may use it: Ready, not cordoned, not removed."""
 
-    __slots__ = (
-        "armed_us",
-        "cordoned",
-        "created_us",
-        "domains",
-        "empty",
-        "free",
-        "machine",
-        "name",
-        "offered",
-        "open",
-        "pods",
-        "ready",
-        "slots",
-    )
+    name: str
+    machine: Machine
+    created_us: int
+    slots: int
+    """How many more Pods it takes, whatever their size."""
+    ready: bool = False
+    cordoned: bool = False
+    open: bool = False
+    free: dict[str, int] = field(init=False)
+    pods: dict[int, None] = field(default_factory=dict)
+    domains: "list[Domain]" = field(default_factory=list)
+    empty: list[asyncio.Future[None]] = field(default_factory=list)
+    """Who waits for the last Pod to go."""
+    promised: int = 0
+    """The Pod that was woken for this Node's room and is still to be tried."""
+    armed_us: int = NEVER_US
+    """When the back-off of a Pod that could use the room ends."""
 
-    def __init__(self, name: str, machine: Machine, *, created_us: int, max_pods: int) -> None:
-        self.name = name
-        self.machine = machine
-        self.created_us = created_us
-        self.ready = self.cordoned = self.open = False
-        self.free = dict(machine.allocatable)
-        self.slots = max_pods
-        self.pods: dict[int, None] = {}
-        self.domains: list[Domain] = []
-        self.empty: list[asyncio.Future[None]] = []
-        """Who waits for the last Pod to go."""
-        self.offered = False
-        """A Pod that was woken for this Node's room is still to be tried."""
-        self.armed_us = NEVER_US
-        """When the back-off of a Pod that could use the room ends."""
+    def __post_init__(self) -> None:
+        self.free = dict(self.machine.allocatable)
 
     def fits(self, needs: Needs) -> int:
         """Return how many more such Pods the Node has room for."""
@@ -78,14 +69,10 @@ class Node:
         for name, amount in needs:
             self.free[name] += amount
         if self.empty and not self.pods:
-            self.tell_empty()
-
-    def tell_empty(self) -> None:
-        """Wake those who wait for the Node to be empty."""
-        for future in self.empty:
-            if not future.done():
-                future.set_result(None)
-        self.empty.clear()
+            for future in self.empty:
+                if not future.done():
+                    future.set_result(None)
+            self.empty.clear()
 
     def event(self, change: Change) -> NodeEvent:
         """Return the Node as an event of a change."""

@@ -96,12 +96,13 @@ class Scheduler:
 
     def _attempt(self, pod: int) -> None:
         if self._pods.state_of(pod) == WAITING:
-            owner = self._owners[self._pods.owner_of[pod & SEAT_MASK]]
+            owner = self._owner_of(pod)
             node = owner.kind.choose(owner.placement)
             if node is None:
                 self._park(pod, owner)
             else:
                 self._bind(pod, node)
+                self._pass_on(pod, owner, node)
         self._tried(pod)
         self._busy = False
         self._start()
@@ -109,8 +110,18 @@ class Scheduler:
     def _tried(self, pod: int) -> None:
         """Offer the Node again that a Pod was woken for, whatever became of the Pod."""
         if self._woken_for and (node := self._woken_for.pop(pod, None)) is not None:
-            node.offered = False
+            node.promised = 0
             self._offer(node)
+
+    def _pass_on(self, pod: int, owner: ReplicaSet, node: Node) -> None:
+        """Let a Pod that lost its promised room to this one have the room that this one was promised."""
+        other = node.promised
+        if other in {0, pod} or pod not in self._woken_for:
+            return
+        if self._pods.state_of(other) == WAITING and self._owner_of(other).kind is owner.kind:
+            promised = self._woken_for[pod]
+            self._woken_for[pod], self._woken_for[other] = node, promised
+            node.promised, promised.promised = pod, other
 
     # Waiting for room.
 
@@ -157,7 +168,7 @@ class Scheduler:
 
     def _offer(self, node: Node) -> None:
         """Wake the first of those who could use a Node, or come back when a back-off ends."""
-        if node.offered or not node.open:
+        if node.promised or not node.open:
             return
         best, next_us = None, NEVER_US
         for domain in node.domains:
@@ -168,9 +179,9 @@ class Scheduler:
                 next_us = min(next_us, domain.next_us)
         if best is not None:
             pod = best[1]
-            self._wake(pod, self._owners[self._pods.owner_of[pod & SEAT_MASK]])
+            self._wake(pod, self._owner_of(pod))
             self._woken_for[pod] = node
-            node.offered = True
+            node.promised = pod
         elif next_us < node.armed_us:
             node.armed_us = next_us
             self._agenda.add(next_us, self._offer_again, node)
@@ -183,9 +194,12 @@ class Scheduler:
     def _head(self, domain: Domain) -> tuple[int, int] | None:
         """Return the first in a domain's line whose owner may use it; the others come back when their owners move."""
         while (head := domain.head(self._loop.now_us(), self._parked)) is not None:
-            owner = self._owners[self._pods.owner_of[head[1] & SEAT_MASK]]
+            owner = self._owner_of(head[1])
             placement = owner.placement
             if placement is None or domain in placement.allowed(owner.kind.domains.values()):
                 return head
             domain.drop_head()
         return None
+
+    def _owner_of(self, pod: int) -> ReplicaSet:
+        return self._owners[self._pods.owner_of[pod & SEAT_MASK]]

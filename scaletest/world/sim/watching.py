@@ -32,10 +32,11 @@ class EventLog:
         self._delay = delay
         self._breaks_per_hour = breaks_per_hour
         self._events: list[PodEvent | NodeEvent] = []
-        self._times = array("q")
         self._trimmed = 0
-        self._trimmed_us = 0
         self._trim_above = _TRIM_STEP
+        # Revisions that somebody was shown, and when; nothing after one of them happened before its instant.
+        self._marks = array("q", (0,))
+        self._marked_us = array("q", (0,))
         self._last_node = 0
         self._watches = 0
         self._open: dict[SimWatch, None] = {}
@@ -49,14 +50,12 @@ class EventLog:
     def add(self, event: PodEvent) -> None:
         """Log what happened to a Pod."""
         self._events.append(event)
-        self._times.append(self._loop.now_us())
         if self._idle:
             self._stir()
 
     def add_node(self, event: NodeEvent) -> None:
         """Log what happened to a Node."""
         self._events.append(event)
-        self._times.append(self._loop.now_us())
         self._last_node = self.revision
         self._stir()
 
@@ -69,21 +68,26 @@ class EventLog:
             self._trim()
 
     def _trim(self) -> None:
-        shown = min((watch.revision for watch in self._open), default=self.revision) - self._trimmed
-        old = bisect_right(self._times, self._loop.now_us() - _KEPT_US)
-        if (count := min(shown, old)) > 0:
-            self._trimmed_us = self._times[count - 1]
+        shown = min((watch.revision for watch in self._open), default=self.revision)
+        old = bisect_right(self._marked_us, self._loop.now_us() - _KEPT_US) - 1
+        if old >= 0 and (count := min(shown, self._marks[old]) - self._trimmed) > 0:
             self._trimmed += count
             del self._events[:count]
-            del self._times[:count]
+            del self._marks[:old], self._marked_us[:old]
         self._trim_above = 2 * len(self._events) + _TRIM_STEP
 
+    def show(self) -> int:
+        """Return the revision of the last event, to be shown to somebody now."""
+        if (revision := self.revision) > self._marks[-1]:
+            self._marks.append(revision)
+            self._marked_us.append(self._loop.now_us())
+        return revision
+
     def instant_of(self, revision: int) -> int:
-        """Return when a revision came to be; raise WatchExpiredError when what follows it is not kept any more."""
-        at = revision - self._trimmed
-        if at < 0:
+        """Return when a revision was shown; raise WatchExpiredError when what follows it is not kept any more."""
+        if revision < self._trimmed:
             raise WatchExpiredError(f"revision {revision} is older than the oldest kept, {self._trimmed}")
-        return self._times[at - 1] if at else self._trimmed_us
+        return self._marked_us[max(0, bisect_right(self._marks, revision) - 1)]
 
     def after(self, revision: int) -> tuple[tuple[PodEvent, ...], tuple[NodeEvent, ...]]:
         """Return the Pod and the Node events after a revision."""
@@ -165,7 +169,7 @@ class SimWatch:
             return
         now = self._loop.now_us()
         pods, nodes = self._log.after(self.revision)
-        self.revision = self._log.revision
+        self.revision = self._log.show()
         self._arrived.append(WatchBatch(now, self._after_us, self.revision, pods, nodes))
         self._after_us = now
         self._log.has_shown_all(self)

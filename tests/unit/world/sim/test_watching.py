@@ -1,0 +1,210 @@
+import asyncio
+
+import pytest
+
+from scaletest.ports.cluster import Change, PodEvent, WatchBatch, WatchBrokenError, WatchExpiredError
+from sim_clusters import SECOND_US, WATCH_US, Stage, constant, machine, owner, world
+
+
+def test_a_batch_comes_after_the_delay_and_brings_all_there_is_by_then_in_order() -> None:
+    stage = Stage()
+
+    async def story() -> None:
+        watch = stage.cluster.watch(0)
+        await stage.cluster.create_owners([owner(1, 3)])
+        created_us = stage.loop.now_us()
+        await stage.sleep(0.01)
+        await stage.cluster.create_requests(stage.pods()[:1])
+        batch = await watch.next()
+        assert batch.received_us == created_us + WATCH_US
+        assert [event.change for event in batch.pods] == [Change.ADDED] * 3 + [Change.REQUESTED]
+        assert (batch.after_us, batch.revision, batch.nodes) == (0, 4, ())
+
+    stage.run(story)
+
+
+def test_what_happens_after_a_delivery_comes_with_the_next_one() -> None:
+    stage = Stage()
+
+    async def story() -> None:
+        watch = stage.cluster.watch(0)
+        await stage.cluster.create_owners([owner(1, 1)])
+        first = await watch.next()
+        await stage.sleep(5)
+        await stage.cluster.create_requests(stage.pods())
+        second = await watch.next()
+        assert second.after_us == first.received_us
+        assert second.received_us == stage.loop.now_us()
+        assert [event.change for event in second.pods] == [Change.REQUESTED]
+
+    stage.run(story)
+
+
+def test_batches_wait_for_a_reader_who_is_late_and_a_cancelled_reader_loses_none() -> None:
+    stage = Stage()
+
+    async def story() -> list[WatchBatch]:
+        watch = stage.cluster.watch(0)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await watch.next()
+        for number in (1, 2):
+            await stage.cluster.create_owners([owner(number, 1)])
+            await stage.sleep(1)
+        return [await watch.next(), await watch.next()]
+
+    first, second = stage.run(story)
+
+    assert [event.owner for event in (*first.pods, *second.pods)] == [1, 2]
+    assert second.received_us - first.received_us > SECOND_US
+
+
+def test_two_watchers_share_events_and_node_events_travel_with_them() -> None:
+    stage = Stage()
+
+    async def story() -> None:
+        one, two = stage.cluster.watch(0), stage.cluster.watch(0)
+        await stage.cluster.create_owners([owner(1, 1)])
+        await stage.add_nodes(machine("n"))
+        await stage.sleep(1)
+        first, second = await one.next(), await two.next()
+        assert first.pods[0] is second.pods[0]
+        assert [event.change for event in first.nodes] == [Change.ADDED]
+        assert [event.change for event in (await one.next()).nodes] == [Change.READY]
+
+    stage.run(story)
+
+
+def test_a_watch_from_an_older_revision_shows_what_followed_it() -> None:
+    stage = Stage()
+
+    async def story() -> None:
+        await stage.cluster.create_owners([owner(1, 2)])
+        listed = await stage.cluster.list()
+        await stage.sleep(3)
+        await stage.cluster.create_requests(stage.pods())
+        batch = await stage.cluster.watch(listed.revision).next()
+        assert [event.change for event in batch.pods] == [Change.REQUESTED] * 2
+        assert batch.after_us < 2 * SECOND_US < batch.received_us
+
+    stage.run(story)
+
+
+def test_delays_are_keyed_by_watch_and_delivery() -> None:
+    setting = world(watch_delay=constant(0.02).model_copy(update={"p99_seconds": 0.1}))
+
+    async def receipts(stage: Stage) -> list[int]:
+        watches = [stage.cluster.watch(0), stage.cluster.watch(0)]
+        await stage.cluster.create_owners([owner(1, 1)])
+        return [(await watch.next()).received_us for watch in watches]
+
+    one, two = Stage(setting), Stage(setting)
+    first = one.run(lambda: receipts(one))
+
+    assert first == two.run(lambda: receipts(two))
+    assert first[0] != first[1]
+
+
+def test_a_broken_watch_goes_on_from_its_last_revision_and_tells_how_old_the_news_may_be() -> None:
+    stage = Stage(world(watch_breaks_per_hour=3600.0))
+
+    async def story() -> tuple[list[PodEvent], int, int]:
+        await stage.cluster.create_owners([owner(number, 1) for number in range(50)])
+        watch, revision, shown_us, breaks, gaps = stage.cluster.watch(0), 0, 0, 0, 0
+        seen: list[PodEvent] = []
+        while stage.loop.now_us() < 60 * SECOND_US:
+            try:
+                async with asyncio.timeout(1):
+                    batch = await watch.next()
+            except (WatchBrokenError, WatchExpiredError):
+                breaks += 1
+                await stage.cluster.create_requests(stage.pods()[breaks : breaks + 1])
+                watch = stage.cluster.watch(revision)
+            except TimeoutError:
+                continue
+            else:
+                assert batch.after_us == shown_us
+                gaps += batch.received_us - shown_us > WATCH_US
+                revision, shown_us = batch.revision, batch.received_us
+                seen += batch.pods
+        return seen, breaks, gaps
+
+    seen, breaks, gaps = stage.run(story)
+
+    assert 40 < breaks < 90
+    assert gaps > 10
+    assert len(set(seen)) == len(seen) == revision_of(stage)
+
+
+def revision_of(stage: Stage) -> int:
+    return stage.cluster._log.revision
+
+
+def test_one_break_in_four_says_list_again() -> None:
+    stage = Stage(world(watch_breaks_per_hour=3600.0))
+
+    async def story() -> list[type[Exception]]:
+        ends: list[type[Exception]] = []
+        for _ in range(400):
+            watch = stage.cluster.watch(0)
+            try:
+                await watch.next()
+            except (WatchBrokenError, WatchExpiredError) as error:
+                ends.append(type(error))
+        return ends
+
+    ends = stage.run(story)
+
+    assert 70 < sum(end is WatchExpiredError for end in ends) < 130
+    assert abs(stage.loop.now_us() / SECOND_US - 400) < 80
+
+
+def test_a_revision_that_is_not_kept_any_more_has_expired() -> None:
+    stage = Stage()
+
+    async def story() -> int:
+        watch = stage.cluster.watch(0)
+        for number in range(4):
+            await stage.cluster.create_owners([owner(number, 1000)])
+            await watch.next()
+            await stage.sleep(70)
+        with pytest.raises(WatchExpiredError, match="older than the oldest kept"):
+            await stage.cluster.watch(500).next()
+        await stage.cluster.watch(4000 - 1).next()
+        watch.close()
+        return len(stage.events())
+
+    assert stage.run(story) < 2100
+
+
+def test_what_an_open_watch_has_not_shown_is_kept() -> None:
+    stage = Stage()
+
+    async def story() -> int:
+        slow, total = stage.cluster.watch(0), 0
+        for number in range(4):
+            await stage.cluster.create_owners([owner(number, 1000)])
+            await stage.sleep(70)
+        for _ in range(4):
+            total += len((await slow.next()).pods)
+        return total
+
+    assert stage.run(story) == 4000
+
+
+def test_a_closed_watch_says_so_and_gets_nothing_more() -> None:
+    stage = Stage()
+
+    async def story() -> None:
+        watch = stage.cluster.watch(0)
+        waiting = asyncio.ensure_future(watch.next())
+        await stage.sleep(1)
+        watch.close()
+        with pytest.raises(WatchBrokenError, match="closed"):
+            await waiting
+        await stage.cluster.create_owners([owner(1, 1)])
+        await stage.sleep(1)
+        with pytest.raises(WatchBrokenError):
+            await watch.next()
+
+    stage.run(story)
