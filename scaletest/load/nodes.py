@@ -63,12 +63,11 @@ class NodeTable:
         self.bound_ready += node.ready_us is not None
         return node
 
-    def leave(self, number: int) -> SeenNode:
+    def leave(self, number: int) -> None:
         """Count a Pod that is no longer on its Node."""
         node = self._ever[number]
         node.pods -= 1
         self.bound_ready -= node.ready_us is not None
-        return node
 
     def _node(self, name: str) -> SeenNode:
         if (node := self._there.get(name)) is None:

@@ -4,8 +4,7 @@ Purely a reaction to what was seen; nothing here calls the cluster.
 """
 
 from array import array
-from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from scaletest.load.churn import Churn, Sent
@@ -29,8 +28,6 @@ class Tenant:
     planned_us: int
     pre_bound: int = 0
     """So many of its first slots are bound as they are created: no request."""
-    early: deque[int] = field(default_factory=deque)
-    """Pods that came before the slot they are to have was seen to be empty."""
 
 
 class Tenancy:
@@ -41,9 +38,6 @@ class Tenancy:
         self._churn: Churn | None = None
         self._tenants: dict[int, Tenant] = {}
         self._node_of: array[int] = array("i")
-        self._early: dict[int, list[tuple[int, PodEvent]]] = {}
-        self._leaving: dict[int, None] = {}
-        """Pods seen terminating and not yet gone: a listing may still show them."""
         self._seen_us = 0
         self.reopened_us = 0
         """When the watch was last opened again; what happened before may be received after."""
@@ -62,7 +56,7 @@ class Tenancy:
     @property
     def live(self) -> int:
         """Return the Pods there are."""
-        return self._slots.held + len(self._early)
+        return self._slots.held
 
     def expect(self, owner: int, tenant: Tenant) -> None:
         """Expect an owner's Pods; those of an owner that nobody expects are not looked at."""
@@ -99,15 +93,15 @@ class Tenancy:
         after_us, at_us = self._seen_us, self._ledger.instant(received_us)
         self._seen_us = at_us
         self._nodes.relist(nodes, at_us)
-        there = set(listed.pods)
-        for pod in [*self._slots.pod_of, *self._early]:
+        leaving = set(listed.terminating)
+        there = set(listed.pods) - leaving
+        for slot, pod in enumerate(self._slots.pod_of):
             if pod != NOBODY and pod not in there:
-                self._vanished(pod, at_us)
-        for pod in [pod for pod in self._leaving if pod not in there]:
-            del self._leaving[pod]
-        columns = zip(listed.pods, listed.owner_of, listed.nodes, listed.requested, strict=True)
-        for pod, owner, node, requested in columns:
-            if owner not in self._tenants or pod in self._leaving:
+                self._leave(slot, self._guessed_reason(slot), at_us)
+        for pod, owner, node, requested in zip(
+            listed.pods, listed.owner_of, listed.nodes, listed.requested, strict=True
+        ):
+            if owner not in self._tenants or pod in leaving:
                 continue
             self._added(PodEvent(Change.ADDED, pod, owner), at_us, after_us)
             if requested:
@@ -134,24 +128,19 @@ class Tenancy:
             assert not pods or self._nodes[number].pods == pods, (number, pods)
 
     def _added(self, event: PodEvent, at_us: int, after_us: int | None) -> None:
-        if self._slots.slot_of(event.pod) != NOBODY or event.pod in self._early:
+        if self._slots.slot_of(event.pod) != NOBODY:
             return
         tenant = self._tenants[event.owner]
         slot = tenant.holding.take()
         if slot == NOBODY:
-            tenant.early.append(event.pod)
-            self._early[event.pod] = [(at_us, event)]
-            return
-        self._move_in(tenant, slot, event.pod, at_us)
-        if event.node:
-            self._bound(event, at_us, after_us)
-
-    def _move_in(self, tenant: Tenant, slot: int, pod: int, at_us: int) -> None:
-        self._slots.hold(slot, pod)
+            return  # more Pods than the owner was asked for; its controller will take one away again
+        self._slots.hold(slot, event.pod)
         if not tenant.holding.away:
             self._open_own(tenant, slot)
         if self._requests.cause[slot]:
             self._requests.appeared(slot, at_us)
+        if event.node:
+            self._bound(event, at_us, after_us)
 
     def _open_own(self, tenant: Tenant, slot: int) -> None:
         """Open the request of a slot that its owner was to fill, unless it waits already or came bound."""
@@ -160,78 +149,47 @@ class Tenancy:
 
     def _requested(self, event: PodEvent, at_us: int, _after_us: int | None) -> None:
         slot = self._slots.slot_of(event.pod)
-        if slot == NOBODY:
-            self._keep(event, at_us)
-        elif self._requests.cause[slot]:
+        if slot != NOBODY and self._requests.cause[slot]:
             self._requests.requested(slot, at_us)
 
     def _bound(self, event: PodEvent, at_us: int, after_us: int | None) -> None:
         slot = self._slots.slot_of(event.pod)
-        if slot == NOBODY:
-            self._keep(event, at_us)
-        elif self._node_of[slot] == _NOWHERE:
-            node = self._nodes.bind(event.node)
-            self._node_of[slot] = node.number
-            if self._requests.cause[slot]:
-                self._requests.bound(slot, node, at_us, after_us)
+        if slot == NOBODY or self._node_of[slot] != _NOWHERE:
+            return
+        node = self._nodes.bind(event.node)
+        self._node_of[slot] = node.number
+        if self._requests.cause[slot]:
+            self._requests.bound(slot, node, at_us, after_us)
 
     def _gone(self, event: PodEvent, at_us: int, _after_us: int | None) -> None:
-        if event.change is Change.TERMINATING:
-            self._leaving[event.pod] = None
-        else:
-            self._leaving.pop(event.pod, None)
-        self._leave(event.pod, event.owner, event.reason, at_us)
+        """Free the slot of a Pod that terminates: its replacement may come before it is quite gone."""
+        slot = self._slots.slot_of(event.pod)
+        if slot != NOBODY:
+            self._leave(slot, event.reason, at_us)
 
-    def _vanished(self, pod: int, at_us: int) -> None:
-        """Let a Pod go that nobody saw leaving: the driver sent it away, or its Node went, or it was evicted."""
-        slot = self._slots.slot_of(pod)
-        owner = self._early[pod][0][1].owner if slot == NOBODY else self._slots.owner_of(slot)
-        node = self._nodes[self._node_of[slot]] if slot != NOBODY and self._node_of[slot] != _NOWHERE else None
-        if self._churn is not None and self._churn.is_sent(pod):
-            reason = Gone.DELETED
-        else:
-            reason = Gone.NODE_LOST if node is not None and node.gone else Gone.EVICTED
-        self._leave(pod, owner, reason, at_us)
+    def _guessed_reason(self, slot: int) -> Gone:
+        """Return why a Pod left unseen: the driver sent it away, or its Node went, or it was evicted."""
+        if self._churn is not None and self._churn.is_sent(self._slots.pod_of[slot]):
+            return Gone.DELETED
+        number = self._node_of[slot]
+        return Gone.NODE_LOST if number != _NOWHERE and self._nodes[number].gone else Gone.EVICTED
 
-    def _leave(self, pod: int, owner: int, reason: Gone, at_us: int) -> None:
-        slot, tenant = self._slots.slot_of(pod), self._tenants[owner]
-        if slot == NOBODY:
-            if self._early.pop(pod, None) is not None:
-                tenant.early.remove(pod)
-            return
+    def _leave(self, slot: int, reason: Gone, at_us: int) -> None:
+        sent = self._churn.claim(self._slots.pod_of[slot]) if self._churn else None
         if self._node_of[slot] != _NOWHERE:
             self._nodes.leave(self._node_of[slot])
             self._node_of[slot] = _NOWHERE
-        self._slots.release(slot)
-        self._ask(slot, tenant, self._churn.claim(pod) if self._churn else None, reason, at_us)
-        if tenant.early:
-            self._catch_up(tenant)
+        holding = self._slots.release(slot)
+        self._ask(slot, sent, reason, at_us, wanted=not holding.away)
 
-    def _ask(self, slot: int, tenant: Tenant, sent: Sent | None, reason: Gone, at_us: int) -> None:
+    def _ask(self, slot: int, sent: Sent | None, reason: Gone, at_us: int, *, wanted: bool) -> None:
         """Open what an emptied slot asks for; the replacement that was planned for it is void if another came first."""
-        taken_back = tenant.holding.away
-        if sent is not None and reason is Gone.DELETED and not taken_back:
+        if sent is not None and reason is Gone.DELETED and wanted:
             self._requests.open(slot, sent.cause, planned_us=sent.planned_us, sent_us=sent.sent_us)
             return
         if sent is not None:
             self._requests.never(slot, "void", sent.cause, planned_us=sent.planned_us, sent_us=sent.sent_us)
-        if taken_back:
-            self._requests.withdraw(slot)
-        else:
+        if wanted:
             self._requests.open(slot, _LOST[reason], planned_us=at_us)
-
-    def _keep(self, event: PodEvent, at_us: int) -> None:
-        """Keep what is seen of a Pod that has no slot yet."""
-        if event.pod in self._early:
-            self._early[event.pod].append((at_us, event))
-
-    def _catch_up(self, tenant: Tenant) -> None:
-        """Give the slot that has just become empty to the Pod that came early, and play what was seen of it."""
-        pod = tenant.early.popleft()
-        (came_us, added), *later = self._early.pop(pod)
-        self._move_in(tenant, tenant.holding.take(), pod, came_us)
-        for at_us, event in [(came_us, added), *later] if added.node else later:
-            if event.change is Change.REQUESTED:
-                self._requested(event, at_us, None)
-            else:
-                self._bound(event, self._seen_us, at_us)
+        else:
+            self._requests.withdraw(slot)
