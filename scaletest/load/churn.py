@@ -4,6 +4,7 @@ One task sends whatever is due as one batch and then looks again; what became du
 The slot's Pod is looked up when it is sent. Whether a deletion took place is told by the watch, not by the answer.
 """
 
+from array import array
 from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -49,7 +50,8 @@ class Churn:
         self._arrivals = arrivals
         self._cluster, self._clock = cluster, clock
         self._slots, self._requests, self._ledger = slots, requests, ledger
-        self._start_us = 0
+        self._planned_us: array[int] = array("q")
+        """The instants of the arrivals; none before the soak has started."""
         self._next = 0
         self._sent: dict[int, Sent] = {}
         self._again: deque[tuple[int, int]] = deque()
@@ -57,7 +59,7 @@ class Churn:
 
     async def run(self, start_us: int) -> None:
         """Send everything that is planned, the linger's requests too."""
-        self._start_us = start_us
+        self._planned_us.extend(start_us + at_us for at_us in self._arrivals.at_us)
         while (due_us := self._due_us()) is not None:
             await self._clock.sleep_until(due_us)
             if pods := self._take():
@@ -79,20 +81,17 @@ class Churn:
             self._requests.never(sent.slot, "waiting", sent.cause, planned_us=sent.planned_us, sent_us=sent.sent_us)
         self._sent.clear()
         now_us = self._clock.now_us()
-        while self._next < len(self._arrivals.at_us) and self._planned_us() <= now_us:
+        while self._next < len(self._planned_us) and self._planned_us[self._next] <= now_us:
             slot, cause = self._arrivals.slot[self._next], self._arrivals.cause[self._next]
-            self._requests.never(slot, "undelivered", cause, planned_us=self._planned_us())
+            self._requests.never(slot, "undelivered", cause, planned_us=self._planned_us[self._next])
             self._next += 1
 
-    def _planned_us(self) -> int:
-        return self._start_us + self._arrivals.at_us[self._next]
-
     def _due_us(self) -> int | None:
-        arrival_us = self._planned_us() if self._next < len(self._arrivals.at_us) else None
-        again_us = self._again[0][0] if self._again else None
-        if arrival_us is None or again_us is None:
-            return again_us if arrival_us is None else arrival_us
-        return min(arrival_us, again_us)
+        """Return when there is something to send again, or for the first time."""
+        if self._next == len(self._planned_us):
+            return self._again[0][0] if self._again else None
+        planned_us = self._planned_us[self._next]
+        return min(planned_us, self._again[0][0]) if self._again else planned_us
 
     def _take(self) -> list[int]:
         """Return the Pods that are due to be deleted now."""
@@ -102,30 +101,29 @@ class Churn:
             if (sent := self._sent.get(pod)) is not None:
                 self._sent[pod] = sent._replace(sent_us=now_us, tries=sent.tries + 1)
                 pods.append(pod)
-        while self._next < len(self._arrivals.at_us) and self._planned_us() <= now_us:
-            pod = self._resolve(now_us)
+        while self._next < len(self._planned_us) and (planned_us := self._planned_us[self._next]) <= now_us:
+            pod = self._resolve(planned_us, now_us)
             self._next += 1
             if pod != NOBODY:
                 pods.append(pod)
         return pods
 
-    def _resolve(self, now_us: int) -> int:
+    def _resolve(self, planned_us: int, now_us: int) -> int:
         """Return the Pod of the next arrival's slot; a slot that is empty, or being emptied, makes the arrival void."""
-        slot, cause, planned_us = self._arrivals.slot[self._next], self._arrivals.cause[self._next], self._planned_us()
+        slot, cause = self._arrivals.slot[self._next], self._arrivals.cause[self._next]
         pod = self._slots.pod_of[slot]
         if pod == NOBODY or pod in self._sent:
             self._requests.never(slot, "void", cause, planned_us=planned_us)
             return NOBODY
         self._sent[pod] = Sent(slot, cause, planned_us, now_us, 1)
-        if self._ledger.counts(cause, planned_us):
-            self._ledger.sent += 1
-            self._ledger.lags.add(now_us - planned_us)
+        self._ledger.send(planned_us, now_us)
         return pod
 
     def _answered(self, pods: list[int], answers: Sequence[Answer]) -> None:
         for pod, answer in zip(pods, answers, strict=True):
+            if answer is Answer.OK:
+                self._ledger.metrics.deleted += 1
             if answer not in _TROUBLE:
-                self._ledger.metrics.deleted += answer is Answer.OK
                 continue
             self._ledger.metrics.errors[Errand.DELETE] += 1
             if pod in self._sent and self._sent[pod].tries >= _TRIES:

@@ -58,16 +58,18 @@ class NodeTable:
 
     def bind(self, name: str) -> SeenNode:
         """Count a Pod that is bound to a Node, seen or not yet seen."""
-        node = self._node(name)
+        node = self._there.get(name) or self._node(name)
         node.pods += 1
-        self.bound_ready += node.ready_us is not None
+        if node.ready_us is not None:
+            self.bound_ready += 1
         return node
 
     def leave(self, number: int) -> None:
         """Count a Pod that is no longer on its Node."""
         node = self._ever[number]
         node.pods -= 1
-        self.bound_ready -= node.ready_us is not None
+        if node.ready_us is not None:
+            self.bound_ready -= 1
 
     def _node(self, name: str) -> SeenNode:
         if (node := self._there.get(name)) is None:

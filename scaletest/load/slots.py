@@ -91,14 +91,12 @@ class SlotTable:
         self.pod_of[slot] = pod
         self.held += 1
 
-    def release(self, slot: int) -> Holding:
+    def release(self, slot: int, holding: Holding) -> None:
         """Take a slot from its Pod; it is now last in its owner's queue."""
         self._slot_of[self.pod_of[slot] % SEATS] = NOBODY
         self.pod_of[slot] = NOBODY
         self.held -= 1
-        holding = self.holdings[self.owner_of(slot)]
         holding.vacated.append(slot)
-        return holding
 
     def check(self) -> None:
         """Raise AssertionError unless every slot either has its one Pod or waits once in its owner's queue."""

@@ -97,13 +97,14 @@ class Tenancy:
         there = set(listed.pods) - leaving
         for slot, pod in enumerate(self._slots.pod_of):
             if pod != NOBODY and pod not in there:
-                self._leave(slot, self._guessed_reason(slot), at_us)
+                self._leave(slot, self._tenants[self._slots.owner_of(slot)], self._guessed_reason(slot), at_us)
         for pod, owner, node, requested in zip(
             listed.pods, listed.owner_of, listed.nodes, listed.requested, strict=True
         ):
             if owner not in self._tenants or pod in leaving:
                 continue
-            self._added(PodEvent(Change.ADDED, pod, owner), at_us, after_us)
+            if self._slots.slot_of(pod) == NOBODY:
+                self._added(PodEvent(Change.ADDED, pod, owner), at_us, after_us)
             if requested:
                 self._requested(PodEvent(Change.REQUESTED, pod, owner), at_us, after_us)
             if node:
@@ -128,14 +129,12 @@ class Tenancy:
             assert not pods or self._nodes[number].pods == pods, (number, pods)
 
     def _added(self, event: PodEvent, at_us: int, after_us: int | None) -> None:
-        if self._slots.slot_of(event.pod) != NOBODY:
-            return
         tenant = self._tenants[event.owner]
         slot = tenant.holding.take()
         if slot == NOBODY:
             return  # more Pods than the owner was asked for; its controller will take one away again
         self._slots.hold(slot, event.pod)
-        if not tenant.holding.away:
+        if not self._requests.cause[slot] and not tenant.holding.away:
             self._open_own(tenant, slot)
         if self._requests.cause[slot]:
             self._requests.appeared(slot, at_us)
@@ -165,7 +164,7 @@ class Tenancy:
         """Free the slot of a Pod that terminates: its replacement may come before it is quite gone."""
         slot = self._slots.slot_of(event.pod)
         if slot != NOBODY:
-            self._leave(slot, event.reason, at_us)
+            self._leave(slot, self._tenants[event.owner], event.reason, at_us)
 
     def _guessed_reason(self, slot: int) -> Gone:
         """Return why a Pod left unseen: the driver sent it away, or its Node went, or it was evicted."""
@@ -174,19 +173,19 @@ class Tenancy:
         number = self._node_of[slot]
         return Gone.NODE_LOST if number != _NOWHERE and self._nodes[number].gone else Gone.EVICTED
 
-    def _leave(self, slot: int, reason: Gone, at_us: int) -> None:
+    def _leave(self, slot: int, tenant: Tenant, reason: Gone, at_us: int) -> None:
         sent = self._churn.claim(self._slots.pod_of[slot]) if self._churn else None
         if self._node_of[slot] != _NOWHERE:
             self._nodes.leave(self._node_of[slot])
             self._node_of[slot] = _NOWHERE
-        holding = self._slots.release(slot)
-        self._ask(slot, sent, reason, at_us, wanted=not holding.away)
+        self._slots.release(slot, tenant.holding)
+        if sent is not None and reason is Gone.DELETED and not tenant.holding.away:
+            self._requests.open(slot, sent.cause, planned_us=sent.planned_us, sent_us=sent.sent_us)
+        else:
+            self._ask(slot, sent, reason, at_us, wanted=not tenant.holding.away)
 
     def _ask(self, slot: int, sent: Sent | None, reason: Gone, at_us: int, *, wanted: bool) -> None:
-        """Open what an emptied slot asks for; the replacement that was planned for it is void if another came first."""
-        if sent is not None and reason is Gone.DELETED and wanted:
-            self._requests.open(slot, sent.cause, planned_us=sent.planned_us, sent_us=sent.sent_us)
-            return
+        """Open what a slot asks for that was not emptied by plan; if that was planned too, somebody else came first."""
         if sent is not None:
             self._requests.never(slot, "void", sent.cause, planned_us=sent.planned_us, sent_us=sent.sent_us)
         if wanted:

@@ -5,8 +5,7 @@ requests are columns by slot; only a planned replacement of a Pod that still wai
 """
 
 from array import array
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -68,26 +67,29 @@ class Ledger:
         self._latest_us = max(self._latest_us, received_us)
         return self._latest_us
 
-    def counts(self, cause: int, planned_us: int) -> bool:
-        """Say whether a request is one of the soak's planned replacements."""
-        return cause <= Why.LIFETIME and planned_us < self.soak_end_us
+    def send(self, planned_us: int, sent_us: int) -> None:
+        """Count a planned replacement that is sent for the first time."""
+        if planned_us < self.soak_end_us:
+            self.sent += 1
+            self.lags.add(sent_us - planned_us)
 
     def write(self, row: RequestRow, cause: int) -> None:
         """Write a row, and count it if it is one of the soak's planned replacements."""
-        if self.counts(cause, row.planned_us):
-            self.bound += row.state == "bound"
-            self.void += row.state == "void"
-            self.undelivered += row.state == "undelivered"
+        if cause <= Why.LIFETIME and row.planned_us < self.soak_end_us:
+            if row.state == "bound":
+                self.bound += 1
+            else:
+                self.void += row.state == "void"
+                self.undelivered += row.state == "undelivered"
         self._row(row)
 
 
-@dataclass(slots=True, eq=False)
-class _Joined:
-    """A planned replacement of a Pod that was still waiting: it ends with the slot's next bind, on its own clock."""
+class _Request(NamedTuple):
+    """An open request; what has not happened yet is _NEVER."""
 
     cause: int
     planned_us: int
-    sent_us: int
+    sent_us: int = _NEVER
     appeared_us: int = _NEVER
     requested_us: int = _NEVER
 
@@ -104,7 +106,8 @@ class Requests:
         self._sent: array[int] = array("q")
         self._appeared: array[int] = array("q")
         self._requested: array[int] = array("q")
-        self._joined: dict[int, list[_Joined]] = {}
+        self._joined: dict[int, list[_Request]] = {}
+        """Planned replacements of Pods that were still waiting: each ends with the slot's next bind."""
 
     def add(self, slots: int) -> None:
         """Make room for more slots."""
@@ -120,44 +123,57 @@ class Requests:
             self._sent[slot] = sent_us
             self._appeared[slot] = self._requested[slot] = _NEVER
         elif cause <= Why.LIFETIME:
-            self._joined.setdefault(slot, []).append(_Joined(cause, planned_us, sent_us))
+            self._joined.setdefault(slot, []).append(_Request(cause, planned_us, sent_us))
 
     def appeared(self, slot: int, at_us: int) -> None:
         """Start the clock: the slot has a Pod."""
         if self._appeared[slot] == _NEVER:
             self._appeared[slot] = at_us
-        for request in self._joined.get(slot, ()) if self._joined else ():
-            if request.appeared_us == _NEVER:
-                request.appeared_us = at_us
+        if slot in self._joined:
+            self._joined[slot] = [
+                r._replace(appeared_us=at_us) if r.appeared_us == _NEVER else r for r in self._joined[slot]
+            ]
 
     def requested(self, slot: int, at_us: int) -> None:
         """Note that the slot's Pod has its capacity request."""
         if self._requested[slot] == _NEVER:
             self._requested[slot] = at_us
-        for request in self._joined.get(slot, ()) if self._joined else ():
-            if request.requested_us == _NEVER:
-                request.requested_us = at_us
+        if slot in self._joined:
+            self._joined[slot] = [
+                r._replace(requested_us=at_us) if r.requested_us == _NEVER else r for r in self._joined[slot]
+            ]
 
     def bound(self, slot: int, node: SeenNode, at_us: int, after_us: int | None) -> None:
         """Stop the clock and write the rows; `after_us` says since when the bind could have gone unseen."""
-        for request in self._close(slot):
-            appeared = request.appeared_us
-            if after_us is not None and appeared == at_us:
+        who = self._identity_of(slot)
+        for cause, planned_us, sent_us, appeared_us, requested_us in self._close(slot):
+            if after_us is not None and appeared_us == at_us:
                 # It appeared and was bound unseen: it may have waited for the whole gap, or not at all.
-                appeared = min(at_us, max(after_us, request.sent_us, request.planned_us))
-            new = node.created_us > appeared
-            row = self._row(
+                appeared_us = min(at_us, max(after_us, sent_us, planned_us))  # noqa: PLW2901
+            new = node.created_us > appeared_us
+            row = RequestRow(
+                self._cluster,
                 slot,
-                request,
+                who.workload,
+                who.archetype,
+                who.priority,
+                who.fingerprint,
+                who.group,
+                CAUSES[cause],
                 "bound",
-                appeared_us=appeared,
-                configured_us=node.ready_us if new else None,
-                bound_us=at_us,
-                bound_after_us=after_us,
-                path="new-machine" if new else "present",
-                obs_seq=self._ledger.metrics.observe(at_us - appeared),
+                planned_us,
+                None if sent_us == _NEVER else sent_us,
+                appeared_us,
+                None if requested_us == _NEVER else requested_us,
+                None,
+                node.ready_us if new else None,
+                at_us,
+                after_us,
+                "new-machine" if new else "present",
+                self._ledger.metrics.observe(at_us - appeared_us),
+                who.gang,
             )
-            self._ledger.write(row, request.cause)
+            self._ledger.write(row, cause)
 
     def withdraw(self, slot: int) -> None:
         """End a slot's requests because no Pod is wanted there any more: nobody could have bound them."""
@@ -166,61 +182,41 @@ class Requests:
 
     def never(self, slot: int, state: str, cause: int, *, planned_us: int, sent_us: int = _NEVER) -> None:
         """Write the row of a request that no Pod came of."""
-        self._ledger.write(self._row(slot, _Joined(cause, planned_us, sent_us), state), cause)
+        self._write_unbound(slot, state, _Request(cause, planned_us, sent_us))
 
     def finish(self) -> None:
         """Write every request that is still open."""
         for slot, cause in enumerate(self.cause):
-            if cause:
-                for request in self._close(slot):
-                    row = self._row(slot, request, "waiting", appeared_us=_us(request.appeared_us))
-                    self._ledger.write(row, request.cause)
+            for request in self._close(slot) if cause else ():
+                self._write_unbound(slot, "waiting", request)
 
-    def _close(self, slot: int) -> Iterator[_Joined]:
+    def _close(self, slot: int) -> Sequence[_Request]:
         cause = self.cause[slot]
         if not cause:
-            return
+            return ()
         self.cause[slot] = Why.NOTHING
-        yield _Joined(cause, self._planned[slot], self._sent[slot], self._appeared[slot], self._requested[slot])
-        if self._joined:
-            yield from self._joined.pop(slot, ())
+        first = _Request(cause, self._planned[slot], self._sent[slot], self._appeared[slot], self._requested[slot])
+        return (first, *self._joined.pop(slot)) if slot in self._joined else (first,)
 
-    def _row(
-        self,
-        slot: int,
-        request: _Joined,
-        state: str,
-        *,
-        appeared_us: int | None = None,
-        configured_us: int | None = None,
-        bound_us: int | None = None,
-        bound_after_us: int | None = None,
-        path: str = "",
-        obs_seq: int | None = None,
-    ) -> RequestRow:
+    def _write_unbound(self, slot: int, state: str, request: _Request) -> None:
         who = self._identity_of(slot)
-        return RequestRow(
-            self._cluster,
-            slot,
-            who.workload,
-            who.archetype,
-            who.priority,
-            who.fingerprint,
-            who.group,
-            CAUSES[request.cause],
-            state,
-            request.planned_us,
-            _us(request.sent_us),
-            appeared_us,
-            _us(request.requested_us),
-            None,
-            configured_us,
-            bound_us,
-            bound_after_us,
-            path,
-            obs_seq,
-            who.gang,
+        row = RequestRow(
+            cluster=self._cluster,
+            slot=slot,
+            workload=who.workload,
+            archetype=who.archetype,
+            priority=who.priority,
+            fingerprint=who.fingerprint,
+            group=who.group,
+            cause=CAUSES[request.cause],
+            state=state,
+            planned_us=request.planned_us,
+            sent_us=_us(request.sent_us),
+            appeared_us=_us(request.appeared_us),
+            requested_us=_us(request.requested_us),
+            gang=who.gang,
         )
+        self._ledger.write(row, request.cause)
 
 
 def _us(instant: int) -> int | None:

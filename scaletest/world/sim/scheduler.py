@@ -161,7 +161,7 @@ class Scheduler:
         self.moved(owner)
 
     def _wake(self, pod: int, owner: ReplicaSet) -> None:
-        del self._parked[pod]
+        assert self._parked.pop(pod) <= self._loop.now_us(), f"Pod {pod} is woken before its back-off ends"
         if owner.placement is not None:
             owner.placement.parked.pop(pod, None)
         heappush(self._queue, (owner.rank, pod))

@@ -54,7 +54,10 @@ class FakeWatch:
 
     def _batch(self) -> WatchBatch:
         now_us, first = self.cluster.clock.now_us(), self.revision
-        while self.revision < len(self.cluster.log) and self.cluster.log[self.revision][0] + self.cluster.watch_us <= now_us:
+        while (
+            self.revision < len(self.cluster.log)
+            and self.cluster.log[self.revision][0] + self.cluster.watch_us <= now_us
+        ):
             self.revision += 1
         events = [event for _, event in self.cluster.log[first : self.revision]]
         after_us, self.shown_us = self.shown_us, now_us

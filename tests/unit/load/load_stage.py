@@ -5,9 +5,9 @@ from array import array
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from sample_plans import catalog_of, plan_of, profile_of
 from unit.load.fake_cluster import FakeCluster
 
+from sample_plans import catalog_of, plan_of, profile_of
 from scaletest.evidence.rows import EventRow, RequestRow
 from scaletest.load.demand import Arrivals, ClusterDemand, PlannedOwner, Turn
 from scaletest.load.driver import LoadDriver
@@ -162,9 +162,7 @@ class HandStage(_Stage):
         self.cluster.add_node("old")
         self.metrics = LoadMetrics(started_us=0, edges=(), active=lambda: 0, target=lambda: 0)
         self.ledger = Ledger(self.rows.append, self.metrics)
-        self.load = ClusterLoad(
-            0, cluster=self.cluster, clock=self.clock, ledger=self.ledger, event=self.events.append
-        )
+        self.load = ClusterLoad(0, cluster=self.cluster, clock=self.clock, ledger=self.ledger, event=self.events.append)
         self._crew = Crew()
         owners = tuple(_owner(n, count, pre_bound=pre_bound) for n, count in enumerate(replicas))
         extra = tuple(_owner(len(owners) + n, count, pre_bound=False) for n, count in enumerate(bursts))

@@ -24,14 +24,14 @@ def test_a_new_owners_pods_take_its_slots_in_order() -> None:
 def test_the_slot_that_was_vacated_first_is_inherited_first() -> None:
     table = filled(3)
     for slot in (2, 0):
-        table.release(slot)
+        table.release(slot, table.holdings[0])
 
     assert [table.holdings[0].take() for _ in range(3)] == [2, 0, NOBODY]
 
 
 def test_a_pod_that_reuses_a_seat_is_not_taken_for_the_one_before() -> None:
     table = filled(2)
-    table.release(1)
+    table.release(1, table.holdings[0])
     table.hold(table.holdings[0].take(), 2 * SEATS + 1)
 
     assert table.slot_of(SEATS + 1) == NOBODY
@@ -40,7 +40,8 @@ def test_a_pod_that_reuses_a_seat_is_not_taken_for_the_one_before() -> None:
 
 def test_the_check_finds_a_slot_that_nobody_has_and_nobody_waits_for() -> None:
     table = filled(3)
-    table.release(1).vacated.clear()
+    table.release(1, table.holdings[0])
+    table.holdings[0].vacated.clear()
 
     with pytest.raises(AssertionError):
         table.check()

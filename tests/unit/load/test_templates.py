@@ -1,6 +1,6 @@
 import pytest
-from sample_plans import shipped_plan
 
+from sample_plans import shipped_plan
 from scaletest.catalog import Workload
 from scaletest.load.templates import Templates
 from scaletest.model import NeedProfile, Operator, Requirement, group_name, penalty_bucket

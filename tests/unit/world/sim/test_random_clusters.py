@@ -37,8 +37,11 @@ class _Life:
         watch = cluster.watch(0)
         for step in range(0, STEPS * 10, 10):
             await self.step(step, drawn(10, step))
-            await self.stage.sleep(drawn(2000, step + 9) / 1000)
+            quiet = step % 50 == 0
+            await self.stage.sleep(10 if quiet else drawn(1000, step + 9) / 1000)
             cluster.check()
+            if quiet:
+                assert _could_be_bound(self.stage) == [], f"at step {step // 10}"
         await self.stage.sleep(60)
         watch.close()
 
@@ -46,9 +49,9 @@ class _Life:
         cluster, drawn = self.stage.cluster, self.draws.below
         pods, some = self.stage.pods(), 1 + drawn(8, step + 1)
         first = drawn(max(1, len(pods)), step + 2)
-        if choice < 2 or not self.nodes:
+        if choice < 1 or not self.nodes:
             await self.add_node(step)
-        elif choice < 4:
+        elif choice < 3:
             await cluster.create_owners([self.owner(step)])
         elif choice < 7:
             await cluster.delete_pods(pods[first : first + some])
@@ -67,7 +70,7 @@ class _Life:
     async def add_node(self, step: int) -> None:
         drawn = self.draws.below
         name = f"n-{drawn(20, step + 3):02d}"
-        if name not in self.nodes:
+        if name not in self.nodes and len(self.nodes) < 8:
             self.nodes.append(name)
             zone, rack = "abc"[drawn(3, step + 4)], f"r-{drawn(4, step + 5)}"
             await self.stage.cluster.add_node(name, machine(name, pods=4 + drawn(6, step + 6), zone=zone, rack=rack))
@@ -75,14 +78,14 @@ class _Life:
     def owner(self, step: int) -> Owner:
         drawn, number = self.draws.below, self.owners
         self.owners += 1
-        rules = drawn(4, step + 3)
+        rules = drawn(5, step + 3)
         return owner(
             number,
             1 + drawn(6, step + 4),
             cpu=(500, 1000, 3000)[drawn(3, step + 5)],
             priority=drawn(3, step + 6),
-            spread=(Spread(ZONE_KEY, 1 + drawn(2, step + 7)),) if rules == 1 else (),
-            colocation_key=(RACK_KEY, ZONE_KEY)[drawn(2, step + 7)] if rules == 2 else None,
+            spread=(Spread(ZONE_KEY, 1 + drawn(2, step + 7)),) if rules in {1, 2} else (),
+            colocation_key=(RACK_KEY, ZONE_KEY)[drawn(2, step + 7)] if rules > 2 else None,
         )
 
 

@@ -326,3 +326,69 @@ def test_freed_room_goes_to_the_owner_whose_spread_allows_it() -> None:
     stage.run(story)
 
     assert [(e.owner, e.node) for e in stage.pod_events(Change.BOUND)] == [(2, "b"), (1, "a")]
+
+
+async def _held_back(stage: Stage) -> int:
+    """Let a spread hold back the last of four Pods, two of which are in zone a and one in zone b; return it."""
+    await stage.add_nodes(machine("a", zone="a", pods=9), machine("b", zone="b", pods=1))
+    await stage.cluster.create_owners([owner(1, 4, spread=(Spread(ZONE_KEY, 1),))])
+    await stage.sleep(20)
+    [waiting] = set(stage.pods()) - set(stage.bound())
+    return waiting
+
+
+def test_a_spread_lets_a_waiting_pod_go_on_when_one_that_counted_against_it_is_gone() -> None:
+    stage = Stage(world(lag=5.0))
+
+    async def story() -> None:
+        waiting = await _held_back(stage)
+        await stage.cluster.delete_pods([pod for pod, node in stage.bound().items() if node == "a"][:1])
+        await stage.sleep(BIND_US / SECOND_US)
+        assert stage.bound()[waiting] == "a"
+
+    stage.run(story)
+
+
+def test_a_spread_does_not_count_a_terminating_pod() -> None:
+    stage = Stage(world(lag=-30.0))
+
+    async def story() -> None:
+        waiting = await _held_back(stage)
+        await stage.cluster.delete_pods([pod for pod, node in stage.bound().items() if node == "a"][:1])
+        await stage.sleep(BIND_US / SECOND_US)
+        assert stage.bound()[waiting] == "a"
+
+    stage.run(story)
+
+
+def test_a_zone_that_closes_without_any_pod_of_an_owner_no_longer_holds_it_back() -> None:
+    stage = Stage()
+
+    async def story() -> None:
+        await stage.add_nodes(machine("a", zone="a", pods=9), machine("b", zone="b", pods=1))
+        await stage.cluster.create_owners([owner(1, 1)], [["b"]])
+        await stage.cluster.create_owners([owner(2, 2, spread=(Spread(ZONE_KEY, 1),))])
+        await stage.sleep(20)
+        assert Counter(event.owner for event in stage.pod_events(Change.BOUND)) == {2: 1}
+        await stage.cluster.remove_node("b")
+        await stage.sleep(BIND_US / SECOND_US)
+
+    stage.run(story)
+
+    assert Counter(event.owner for event in stage.pod_events(Change.BOUND)) == {2: 2}
+
+
+def test_the_next_pod_of_a_gang_waits_for_room_when_the_first_one_is_deleted() -> None:
+    stage = Stage(world(lag=5.0))
+
+    async def story() -> None:
+        await stage.add_nodes(machine("a", pods=1))
+        await stage.cluster.create_owners([owner(1, 3, colocation_key=RACK_KEY)])
+        await stage.sleep(20)
+        first, second = sorted(set(stage.pods()) - set(stage.bound()))
+        await stage.cluster.delete_pods([first])
+        await stage.add_nodes(machine("b", pods=1))
+        await stage.sleep(BIND_US / SECOND_US)
+        assert stage.bound()[second] == "b"
+
+    stage.run(story)
