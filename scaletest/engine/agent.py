@@ -68,6 +68,8 @@ class Agent:
         self._revision = 0
         self._lists = 0
         self._learning = False
+        self.unacknowledged = 0
+        """Requests that a roll-up has carried and that are not marked as seen yet."""
         self._ready = asyncio.Event()
         self._wanted = asyncio.Event()
         self._changed = asyncio.Event()
@@ -161,18 +163,22 @@ class Agent:
                 await self._pause(_RETRY_US)
 
     async def _acknowledge(self, pods: list[int]) -> None:
+        self.unacknowledged += len(pods)
         for start in range(0, len(pods), _BATCH):
-            made = self.pods.requests_made_us(pods[start : start + _BATCH])
-            if not made:
-                continue
-            await self._pause(self._costs.acknowledge_us(len(made)))
-            answers = await self._cluster.acknowledge_requests([pod for pod, _ in made])
-            now_us = self._clock.now_us()
-            for (_, made_us), answer in zip(made, answers, strict=True):
-                if answer is Answer.OK:
-                    self._metrics.acknowledge.observe(now_us - made_us)
-            again = (Answer.TIMEOUT, Answer.UNAVAILABLE)
-            self.pods.put_back([pod for (pod, _), answer in zip(made, answers, strict=True) if answer in again])
+            batch = pods[start : start + _BATCH]
+            if made := self.pods.requests_made_us(batch):
+                await self._acknowledge_some(made)
+            self.unacknowledged -= len(batch)
+
+    async def _acknowledge_some(self, made: list[tuple[int, int]]) -> None:
+        await self._pause(self._costs.acknowledge_us(len(made)))
+        answers = await self._cluster.acknowledge_requests([pod for pod, _ in made])
+        now_us = self._clock.now_us()
+        for (_, made_us), answer in zip(made, answers, strict=True):
+            if answer is Answer.OK:
+                self._metrics.acknowledge.observe(now_us - made_us)
+        again = (Answer.TIMEOUT, Answer.UNAVAILABLE)
+        self.pods.put_back([pod for (pod, _), answer in zip(made, answers, strict=True) if answer in again])
 
     # --- roll-ups
 

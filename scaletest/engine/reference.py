@@ -104,8 +104,8 @@ class ReferenceEngine:
             await agent.stop()
 
     def covered(self) -> Mapping[str, int]:
-        """Return how many Pods the last accepted roll-up of each cluster covers."""
-        return dict(self._shard.covered)
+        """Return how many Pods each cluster's last accepted roll-up covers whose requests are acknowledged."""
+        return {name: pods - self._agents[name].unacknowledged for name, pods in self._shard.covered.items()}
 
     @property
     def acquisitions(self) -> int:

@@ -6,6 +6,7 @@ numbers from then on, so an ordinary cycle is a few hundred bytes.
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from scaletest.engine.decide import Action, Decisions, Demand, Engine, Fleet, Kind, Memory, NeedRef, Rules, Settings
@@ -136,7 +137,7 @@ def _action(action: Action) -> list[object]:
 
 def read_cycles(lines: Iterable[str]) -> Iterator[CycleInputs]:
     """Yield the cycles of saved lines, in order from the first."""
-    shapes: list[tuple[Any, ...]] = []
+    shapes: list[Machine] = []
     marks: list[Attribution] = []
     profiles: list[NeedProfile] = []
     rows: list[Need] = []
@@ -166,14 +167,32 @@ def _read_amounts(amounts: Iterable[tuple[str, int]]) -> Resources:
     return Resources(tuple((name, amount) for name, amount in amounts))
 
 
-def _read_shape(shape: list[Any]) -> tuple[Any, ...]:
+def _read_shape(shape: list[Any]) -> Machine:
+    """Return a nameless machine of the shape."""
     kind, zone, capacity, amounts, labels, price, ppm = shape
-    return kind, zone, CapacityType(capacity), _read_amounts(amounts), tuple(map(tuple, labels)), price, ppm
+    return Machine(
+        id="",
+        state=MachineState.SPECULATIVE,
+        instance_type=kind,
+        zone=zone,
+        capacity_type=CapacityType(capacity),
+        allocatable=_read_amounts(amounts),
+        labels=tuple((key, value) for key, value in labels),
+        price_uusd_per_hour=price,
+        interruption_ppm=ppm,
+    )
 
 
-def _read_machine(machine: list[Any], shapes: list[tuple[Any, ...]], marks: list[Attribution]) -> Machine:
+def _read_machine(machine: list[Any], shapes: list[Machine], marks: list[Attribution]) -> Machine:
     name, state, shape, cluster, mark = machine
-    return Machine(name, MachineState(state), *shapes[shape], cluster, None if mark < 0 else marks[mark])
+    bare: Machine = shapes[shape]
+    return replace(
+        bare,
+        id=name,
+        state=MachineState(state),
+        cluster=cluster,
+        attribution=None if mark < 0 else marks[mark],
+    )
 
 
 def _read_profile(profile: list[Any]) -> NeedProfile:
@@ -205,7 +224,7 @@ def replayed(
         table.update(cycle.rollups)
         heard |= frozenset(cycle.heard)
         engine.fleet.apply(cycle.changed, removed=cycle.removed, now_us=cycle.at_us)
-        demand = Demand(tuple(need for rows in table.values() for need in rows), heard)
+        demand = Demand(tuple(need for name in sorted(table) for need in table[name]), heard)
         decisions = engine.decide(demand, memory, now_us=cycle.at_us)
         memory = decisions.memory
         yield cycle, decisions

@@ -16,7 +16,7 @@ class EngineSettings:
     """Everything a person running the engine may set, and the form of every rule."""
 
     tick_us: int = 10 * US_PER_SECOND
-    """The longest time from one cycle to the next."""
+    """The pace of cycles that nobody asked for; roll-ups wake others in between."""
     concurrency: int = 256
     """Actions carried out at a time; twice as many may wait."""
     execute_timeout_us: int = 30 * US_PER_SECOND

@@ -64,7 +64,7 @@ class Shard:
         self._revision = 0
         self._listed = False
         self._cycles = 0
-        self._cycled_us = 0
+        self._tick_at_us = 0
         self._rollups: list[tuple[str, tuple[Need, ...]]] = []
         self._heard: frozenset[str] = frozenset()
         self.covered: dict[str, int] = {}
@@ -74,7 +74,7 @@ class Shard:
     async def start(self) -> None:
         """List everything once, then cycle."""
         await self._reconcile()
-        self._cycled_us = self._clock.now_us()
+        self._tick_at_us = self._clock.now_us() + self._tick_us
         self._crew.start(self._run(), name="shard")
 
     async def stop(self) -> None:
@@ -95,19 +95,19 @@ class Shard:
         while True:
             await self._until_woken()
             await self._reconcile()
-            self._cycled_us = self._clock.now_us()
             # Roll-ups that came while the listing was on its way are part of this cycle and need no other.
             self._wake.clear()
             if self._listed:
                 await self._cycle()
 
     async def _until_woken(self) -> None:
-        left_us = self._cycled_us + self._tick_us - self._clock.now_us()
+        """Wait for a roll-up or for the tick, which comes whatever else wakes the loop; of several missed, one."""
+        left_us = self._tick_at_us - self._clock.now_us()
         try:
             async with asyncio.timeout(left_us / US_PER_SECOND):
                 await self._wake.wait()
         except TimeoutError:
-            return
+            self._tick_at_us = max(self._tick_at_us, self._clock.now_us()) + self._tick_us
 
     async def _reconcile(self) -> None:
         """Take in what the provider says has changed; after a listing that failed, everything."""

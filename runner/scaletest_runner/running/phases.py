@@ -86,7 +86,7 @@ async def _soak(stage: Stage) -> None:
     stage.book.mark(soak_start_us=start_us)
     stage.scraper.scrape(whole=True)
     stage.soak_starts(start_us)
-    stage.cloud.start_soak(start_us)
+    stage.cloud.start_soak(start_us, until_us=start_us + stage.plan.profile.soak_us)
     stage.driver.start_soak(start_us)
     for at_us, do in _timeline(stage):
         await stage.scraper.pass_time(start_us + at_us)

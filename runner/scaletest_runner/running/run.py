@@ -18,10 +18,10 @@ from scaletest.engine.reference import EngineSettings
 from scaletest.evidence import Journal, RunRecord, read_evidence
 from scaletest.gates.judge import judge, needed_metrics
 from scaletest.gates.outcomes import Verdict
+from scaletest.model.findings import Finding
 from scaletest.plan.document import plan_document
 from scaletest.plan.plan import Plan
 from scaletest.plan.planned import planned_test
-from scaletest.plan.preflight import Finding
 from scaletest.report.canonical import canonical_text
 from scaletest.world.sim.loop import StalledError, VirtualLoop
 from scaletest_runner.exits import Exit

@@ -98,6 +98,7 @@ class SimulatedStage:
             settings=self._settings,
             epoch=len(self.recorders),
             compute_ns=time.thread_time_ns,
+            resident_bytes=lambda: 0,
             bars=self._edges,
         )
 
