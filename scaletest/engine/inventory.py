@@ -49,6 +49,7 @@ class Inventory:
         """Machines whose action ended while a listing was on its way: it may be older than the answer."""
         self._withheld: dict[str, _Said] = {}
         """What listings said about machines while they were busy."""
+        self._marks: dict[tuple[tuple[str, str], ...], Attribution] = {}
 
     def get(self, machine: str) -> Machine | None:
         """Return a machine's record."""
@@ -148,16 +149,21 @@ class Inventory:
                 self._changed.pop(name, None)
                 self._removed[name] = None
             return
-        record = replace(listed, attribution=_attribution(local, listed, said.metadata))
+        record = replace(listed, attribution=self._attribution(local, listed, said.metadata))
         if record != local:
             self.put(record)
 
-
-def _attribution(local: Machine | None, listed: Machine, metadata: Mapping[str, str]) -> Attribution | None:
-    """Return whose a listed machine is: as we know it, or as the provider stored it, or nobody's."""
-    if listed.state not in _MARKED:
-        return None
-    ours = local is not None and local.state in _MARKED and local.cluster == listed.cluster
-    if ours and local is not None and local.attribution is not None:
-        return local.attribution
-    return read_attribution(metadata)[0] if metadata else None
+    def _attribution(self, local: Machine | None, listed: Machine, metadata: Mapping[str, str]) -> Attribution | None:
+        """Return whose a listed machine is: as we know it, or as the provider stored it, or nobody's."""
+        if listed.state not in _MARKED:
+            return None
+        if local is not None and local.attribution is not None and local.cluster == listed.cluster:
+            return local.attribution
+        if not metadata:
+            return None
+        # A first listing has a whole fleet's, and nearly all of them are alike.
+        stored = tuple(metadata.items())
+        mark = self._marks.get(stored)
+        if mark is None:
+            mark = self._marks[stored] = read_attribution(metadata)[0]
+        return mark
