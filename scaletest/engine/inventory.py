@@ -104,10 +104,10 @@ class Inventory:
 
     def put_back(self, machine: str) -> None:
         """Forget what an action in flight was about to bring: the provider's last word stands."""
-        before = self._busy[machine]
-        if machine in self._withheld:
-            self._apply(machine, self._withheld.pop(machine))
-        elif before is not None and before != self.get(machine):
+        before, said = self._busy[machine], self._withheld.pop(machine, None)
+        if said is not None and self._apply(machine, said):
+            return
+        if before is not None and before != self.get(machine):
             self.put(before)
 
     # --- listings
@@ -141,17 +141,17 @@ class Inventory:
         known = {**self._fleet.machines, **self._changed}
         return [name for name in known if name not in listed and name not in self._removed]
 
-    def _apply(self, name: str, said: _Said) -> None:
+    def _apply(self, name: str, said: _Said) -> bool:
+        """Take over what a listing said; say whether it makes sense."""
         local, listed = self.get(name), said.machine
         if listed is None:
             if local is not None:
                 self._moved(local, None)
                 self._changed.pop(name, None)
                 self._removed[name] = None
-            return
+            return True
         record = replace(listed, attribution=self._attribution(local, listed, said.metadata))
-        if record != local:
-            self.put(record)
+        return record == local or self.put(record)
 
     def _attribution(self, local: Machine | None, listed: Machine, metadata: Mapping[str, str]) -> Attribution | None:
         """Return whose a listed machine is: as we know it, or as the provider stored it, or nobody's."""
