@@ -67,16 +67,13 @@ class Account:
         before, held = self._held, dict[tuple[str, str], _Held]()
         flips = changes = 0
         for row, _, choice, claimed, acquired, _, _ in outcomes:
+            if choice is None:
+                continue  # only a gang has a domain to choose
             need = row.need
-            profile = need.profile
-            if profile.same_key is None:
-                continue
-            key = (need.group, profile.fingerprint)
-            last = before.get(key)
-            domain = None if choice is None else choice.domain
+            key = (need.group, need.profile.fingerprint)
+            last, domain = before.get(key), choice.domain
             if last is not None:
-                if domain is None:
-                    domain = last.domain
+                domain = domain or last.domain
                 flips += last.domain is not None and domain != last.domain
                 changes += (need is last.need or need == last.need) and not _same_machines(last, claimed, acquired)
             held[key] = _Held(need, domain, claimed, acquired)
@@ -125,7 +122,7 @@ def reclaims_of(decisions: Decisions, fleet: Fleet, *, heard: frozenset[str]) ->
     early = sum(count for cluster, count in clusters.items() if cluster not in heard)
     short: dict[str, list[Need]] = {}
     for outcome in decisions.outcomes:
-        if outcome.deficit and outcome.row.need.cluster in clusters:
+        if outcome.reason and outcome.row.need.cluster in clusters:
             short.setdefault(outcome.row.need.cluster, []).append(outcome.row.need)
     wanted = sum(_wanted(action, fleet, short.get(action.need.cluster, ())) for action in reclaims) if short else 0
     return Reclaims(max(shares), early, wanted)
@@ -141,7 +138,7 @@ def shortfalls_by_class(decisions: Decisions) -> dict[str, int]:
     counts = dict.fromkeys(PRIORITY_CLASSES, 0)
     short = decisions.memory.short_cycles
     if short:
-        profiles = {o.row.need.profile.fingerprint: o.row.need.profile for o in decisions.outcomes if o.deficit}
+        profiles = {o.row.need.profile.fingerprint: o.row.need.profile for o in decisions.outcomes if o.reason}
         for fingerprint in short:
             counts[priority_class(profiles[fingerprint].priority)] += 1
     return counts

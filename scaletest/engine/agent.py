@@ -195,6 +195,7 @@ class Agent:
     async def _all_requested(self) -> None:
         """Wait until every Pod that a list shows was seen, and every one that is seen has its request."""
         listing = await self._cluster.list()
+        self.pods.learn(listing)
         lists = self._lists
         for pod in listing.pods:
             while not self.pods.settled(pod) and lists == self._lists:

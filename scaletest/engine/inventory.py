@@ -49,6 +49,7 @@ class Inventory:
         """Machines whose action ended while a listing was on its way: it may be older than the answer."""
         self._withheld: dict[str, _Said] = {}
         """What listings said about machines while they were busy."""
+        self._marks: dict[tuple[tuple[str, str], ...], Attribution] = {}
 
     def get(self, machine: str) -> Machine | None:
         """Return a machine's record."""
@@ -103,10 +104,10 @@ class Inventory:
 
     def put_back(self, machine: str) -> None:
         """Forget what an action in flight was about to bring: the provider's last word stands."""
-        before = self._busy[machine]
-        if machine in self._withheld:
-            self._apply(machine, self._withheld.pop(machine))
-        elif before is not None and before != self.get(machine):
+        before, said = self._busy[machine], self._withheld.pop(machine, None)
+        if said is not None and self._apply(machine, said):
+            return
+        if before is not None and before != self.get(machine):
             self.put(before)
 
     # --- listings
@@ -140,24 +141,29 @@ class Inventory:
         known = {**self._fleet.machines, **self._changed}
         return [name for name in known if name not in listed and name not in self._removed]
 
-    def _apply(self, name: str, said: _Said) -> None:
+    def _apply(self, name: str, said: _Said) -> bool:
+        """Take over what a listing said; say whether it makes sense."""
         local, listed = self.get(name), said.machine
         if listed is None:
             if local is not None:
                 self._moved(local, None)
                 self._changed.pop(name, None)
                 self._removed[name] = None
-            return
-        record = replace(listed, attribution=_attribution(local, listed, said.metadata))
-        if record != local:
-            self.put(record)
+            return True
+        record = replace(listed, attribution=self._attribution(local, listed, said.metadata))
+        return record == local or self.put(record)
 
-
-def _attribution(local: Machine | None, listed: Machine, metadata: Mapping[str, str]) -> Attribution | None:
-    """Return whose a listed machine is: as we know it, or as the provider stored it, or nobody's."""
-    if listed.state not in _MARKED:
-        return None
-    ours = local is not None and local.state in _MARKED and local.cluster == listed.cluster
-    if ours and local is not None and local.attribution is not None:
-        return local.attribution
-    return read_attribution(metadata)[0] if metadata else None
+    def _attribution(self, local: Machine | None, listed: Machine, metadata: Mapping[str, str]) -> Attribution | None:
+        """Return whose a listed machine is: as we know it, or as the provider stored it, or nobody's."""
+        if listed.state not in _MARKED:
+            return None
+        if local is not None and local.attribution is not None and local.cluster == listed.cluster:
+            return local.attribution
+        if not metadata:
+            return None
+        # A first listing has a whole fleet's, and nearly all of them are alike.
+        stored = tuple(metadata.items())
+        mark = self._marks.get(stored)
+        if mark is None:
+            mark = self._marks[stored] = read_attribution(metadata)[0]
+        return mark

@@ -7,6 +7,7 @@ speaks, but wakes no cycle.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final
 
 from scaletest.engine.decide.values import Demand
@@ -43,4 +44,4 @@ class DemandTable:
 
     def demand(self) -> Demand:
         """Return the demand of all clusters, in order of their names."""
-        return Demand(tuple(need for cluster in sorted(self.rows) for need in self.rows[cluster]), self.heard)
+        return Demand(tuple(chain.from_iterable(self.rows[cluster] for cluster in sorted(self.rows))), self.heard)

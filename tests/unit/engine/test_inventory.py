@@ -138,3 +138,14 @@ def test_a_record_that_makes_no_sense_is_counted_and_the_last_good_one_stays() -
     assert inventory.get("m") == machine("m")
     assert inventory.get("n") is None
     assert inventory._metrics.rejected == {"interruption_probability": 0, "price": 1, "quantity": 0, "structural": 1}
+
+
+def test_without_an_answer_and_with_a_listing_that_makes_no_sense_the_last_good_record_stands() -> None:
+    inventory = inventory_of(machine("m"))
+    inventory.begin("m")
+    inventory.put(advance(machine("m"), S.CONFIGURING, cluster="c1", attribution=MARK))
+    tell(inventory, replace(machine("m"), interruption_ppm=-1))
+
+    inventory.put_back("m")
+
+    assert inventory.get("m") == machine("m")
