@@ -9,7 +9,14 @@ from scaletest.gates.outcomes import Bracket, GateResult, Outcome
 from scaletest.gates.results import result, unmeasured
 from scaletest.plan.gates import Gate
 
-__all__ = ["cost_misrouted", "cost_routing", "failed_growth", "memory_growth", "transitional_growth"]
+__all__ = [
+    "cost_misrouted",
+    "cost_routing",
+    "excess_returned",
+    "failed_growth",
+    "memory_growth",
+    "transitional_growth",
+]
 
 _MIB: Final = 1024 * 1024
 _TRANSITIONAL: Final = ("Creating", "Configuring", "Draining", "Deleting")
@@ -39,6 +46,20 @@ def cost_misrouted(case: Case, gate: Gate) -> GateResult:
     return result(
         case, gate, outcome, reason=f"{wrong:,} misrouted", value=Bracket(wrong, wrong), samples=1, look_at=look
     )
+
+
+def excess_returned(case: Case, gate: Gate) -> GateResult:
+    """Judge that machines seeded beyond demand were given back: an engine that does nothing keeps them all."""
+    last, doubt = values_at(case, gate.role, case.soak.end_us)
+    if not doubt and all(series.labels.get("state") != "Configured" for series, _ in last):
+        doubt = "no series with state=Configured; it must be there at zero"
+    if doubt:
+        return unmeasured(case, gate, doubt)
+    left = _in(last, ("Configured",))
+    outcome = Outcome.PASS if left <= float(gate.threshold) else Outcome.FAIL
+    look = "actions ledger: does the engine act at all?"
+    reason = f"{left:,.0f} Configured machines are left"
+    return result(case, gate, outcome, reason=reason, value=Bracket(left, left), samples=1, look_at=look)
 
 
 def memory_growth(case: Case, gate: Gate) -> GateResult:

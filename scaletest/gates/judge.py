@@ -52,6 +52,7 @@ EVALUATORS: Final[dict[str, Evaluator]] = {
     "maxFailedMachinesGrowth": inventory.failed_growth,
     "maxTransitionalMachinesGrowth": inventory.transitional_growth,
     "boundShare": requests.bound_share,
+    "excessReturned": inventory.excess_returned,
     "steadyReached": requests.steady_reached,
     "engineRestarts": counts.restarts,
     "shardsReporting": counts.shards_reporting,

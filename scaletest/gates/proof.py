@@ -81,6 +81,7 @@ PROOFS: Final[dict[str, GateProof]] = {
     "maxFailedMachinesGrowth": GateProof(2, {}, {"failed_growth": 3}),
     "maxTransitionalMachinesGrowth": GateProof(5, {}, {"transitional_growth": 6}),
     "boundShare": GateProof(0.95, {}, {"slow": 300, "slow_s": 400.0}),
+    "excessReturned": GateProof(25, {}, {"routed": 13}),
     "steadyReached": GateProof("in time", {}, {"steady": False}),
     "engineRestarts": GateProof(0, {}, {"restarts": 1}),
     "shardsReporting": GateProof(1, {}, {"shards": 0, "silent_shards": 1}),
@@ -88,6 +89,7 @@ PROOFS: Final[dict[str, GateProof]] = {
 
 _ROWS: Final = {row.name: row for row in GATES} | {
     "boundShare": GateRow("boundShare", REQUESTS, Unit.RATIO, comparison=">="),
+    "excessReturned": GateRow("excessReturned", "inventory", Unit.COUNT, Window.END, samples=1),
     "steadyReached": GateRow("steadyReached", REQUESTS, Unit.FACT, Window.RUN, samples=1),
     "engineRestarts": GateRow("engineRestarts", "processStart", Unit.COUNT, Window.RUN, samples=2),
     "shardsReporting": GateRow("shardsReporting", "cycleDuration", Unit.COUNT, comparison=">=", samples=1),

@@ -58,6 +58,11 @@ class ClusterPlan:
         """Return the number of pre-bound slots."""
         return sum(run.count for runs in self.runs for run in runs)
 
+    @property
+    def occupied(self) -> int:
+        """Return the number of machines that hold a pre-bound Pod."""
+        return len({run.position for runs in self.runs for run in runs})
+
     def workload_of(self, slot: int) -> tuple[int, int]:
         """Return a slot's workload position and its k."""
         workload = bisect_right(self.slot_ends, slot)

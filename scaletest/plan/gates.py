@@ -46,6 +46,8 @@ class Expected:
     shards: int
     bound_share: float | None
     """The lowest share of bound Pods that planned replacements explain; None without a binding bar."""
+    configured_end: int | None
+    """The most Configured machines that may be left at soak end; None where nothing was seeded in excess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,8 @@ def gates_of(profile: Profile, engine: EngineManifest, *, world: str, expected: 
 def _always(expected: Expected) -> Iterator[tuple[GateRow, Bar | None]]:
     bound = "from the busiest stretch of one binding bar"
     yield GateRow("boundShare", REQUESTS, Unit.RATIO, comparison=">=", claim=bound), expected.bound_share
+    given_back = GateRow("excessReturned", "inventory", Unit.COUNT, Window.END, samples=1, claim="half of the excess")
+    yield given_back, expected.configured_end
     steady = GateRow(
         "steadyReached", REQUESTS, Unit.FACT, Window.RUN, samples=1, claim="the soak starts only then", fact="in time"
     )

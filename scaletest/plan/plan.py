@@ -26,6 +26,7 @@ __all__ = ["Inputs", "Plan"]
 _LINGER_MIN_US: Final = 10 * US_PER_SECOND
 _LINGER_BARS: Final = 1.1
 _MOST_CLUSTERS: Final = 10_000
+_LEAST_EXCESS: Final = 10
 _TICK_SECONDS: Final = 10
 """The engine's own cycle interval; roll-ups wake it in between."""
 
@@ -189,7 +190,21 @@ class Plan:
             drills=len(self.profile.load_profile.scale_downs) + len(self.profile.load_profile.demand_steps),
             shards=self.geometry.shards,
             bound_share=self._bound_share(),
+            configured_end=self._configured_end(),
         )
+
+    def _configured_end(self) -> int | None:
+        """Return the machines in use and half of those seeded beside them: an engine that does nothing keeps all.
+
+        None where too few are in excess to tell, where not all Pods have their machine from the start, or where a burst
+        still needs machines at soak end.
+        """
+        all_bound = self.profile.seed.pre_bind_fraction == 1 and not self.free_draw
+        if not all_bound or any(burst.until_us > self.profile.soak_us for burst in self.bursts):
+            return None
+        occupied = self.totals.occupied
+        excess = sum(self.inventory.configured_total) - occupied
+        return occupied + excess // 2 if excess >= _LEAST_EXCESS else None
 
     def _bound_share(self) -> float | None:
         """Return 1 - (most Pods that may be waiting at once) / Pods; a burst or a step up waits all at once."""

@@ -260,6 +260,16 @@ def _over_seed(plan: Plan) -> Iterator[Finding]:
         )
 
 
+def _must_act(plan: Plan) -> Iterator[Finding]:
+    """Say when nothing in the test obliges an engine to do anything: one that only watches would pass."""
+    seed, load = plan.profile.seed, plan.profile.load_profile
+    moved = load.bursts or load.scale_downs or load.demand_steps or plan.profile.provider.losses
+    judged = any(gate.name == "excessReturned" for gate in plan.gates)
+    if not judged and not moved and seed.pre_bind_fraction == 1 and not plan.free_draw:
+        message = "an engine that never acts would pass: plan losses, steps or bursts, or seed more than demand needs"
+        yield Finding(Severity.WARN, "gates", "excessReturned", message)
+
+
 def _fits_host(plan: Plan) -> Iterator[Finding]:
     footprint = plan.footprint
     if footprint.fits:
@@ -301,5 +311,6 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _applicable,
     _input_bars,
     _over_seed,
+    _must_act,
     _fits_host,
 )

@@ -19,6 +19,8 @@ class Totals:
     """By archetype."""
     stranded: tuple[int, ...]
     """Pods, by archetype, that could not be scheduled again if they alone were removed."""
+    occupied: int
+    """Configured machines that hold a pre-bound Pod."""
     workloads: int
     gangs: int
     demand_rows: int
@@ -53,7 +55,7 @@ def totals_of(schedules: Iterable[ClusterSchedule], *, soak_us: int, end_us: int
     """Add up all clusters; `window_us` is the stretch in which the busiest time is looked for."""
     placements: list[Placement] = []
     stranded: list[int] = []
-    workloads = gangs = rows = linger = 0
+    occupied = workloads = gangs = rows = linger = 0
     causes: Counter[Cause] = Counter()
     seconds: Counter[int] = Counter()
     digest = sha256()
@@ -61,6 +63,7 @@ def totals_of(schedules: Iterable[ClusterSchedule], *, soak_us: int, end_us: int
         cluster = schedule.cluster
         placements = _added(placements, cluster.placements)
         stranded = [a + b for a, b in zip(stranded or [0] * len(cluster.stranded), cluster.stranded, strict=True)]
+        occupied += cluster.occupied
         workloads += len(cluster.workloads)
         gangs += cluster.gangs
         rows += cluster.demand_rows
@@ -73,6 +76,7 @@ def totals_of(schedules: Iterable[ClusterSchedule], *, soak_us: int, end_us: int
     return Totals(
         placements=tuple(placements),
         stranded=tuple(stranded),
+        occupied=occupied,
         workloads=workloads,
         gangs=gangs,
         demand_rows=rows,

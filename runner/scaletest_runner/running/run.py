@@ -3,14 +3,14 @@
 import platform
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 
@@ -22,6 +22,7 @@ from scaletest.model.findings import Finding
 from scaletest.plan.document import plan_document
 from scaletest.plan.plan import Plan
 from scaletest.plan.planned import planned_test
+from scaletest.ports.crew import Crew
 from scaletest.report.canonical import canonical_text
 from scaletest.world.sim.loop import StalledError, VirtualLoop
 from scaletest_runner.exits import Exit
@@ -35,6 +36,9 @@ from scaletest_runner.running.simulated import EPOCH_MS, SimulatedStage
 __all__ = ["Ended", "fresh_folder", "run_plan"]
 
 _SIGNALS: Final = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
+
+
+Beside = Callable[[SimulatedStage], Coroutine[Any, Any, None]]
 
 
 class StoppedError(Exception):
@@ -68,8 +72,9 @@ def run_plan(
     strict: bool = False,
     timeout_s: float | None = None,
     console: Console,
+    beside: Beside | None = None,
 ) -> Ended:
-    """Run a plan in the simulated world, judge it and write its reports."""
+    """Run a plan in the simulated world, judge it and write its reports. `beside` is work that goes on meanwhile."""
     folder.mkdir(parents=True, exist_ok=True)
     text = canonical_text(plan_document(plan, findings))
     (folder / "plan.json").write_text(text, encoding="utf-8", newline="\n")
@@ -87,7 +92,7 @@ def run_plan(
             progress.tick()
             _stop_if_asked(caught, progress, timeout_s)
 
-        stopped = _play(loop, simulated, progress.entered)
+        stopped = _play(loop, simulated, progress.entered, beside)
         simulated.close()
         record = simulated.book.seal()
     evidence = read_evidence(folder, record, keep=needed_metrics(test))
@@ -98,10 +103,20 @@ def run_plan(
     return Ended(folder, record, verdict, exit_of(verdict))
 
 
-def _play(loop: VirtualLoop, simulated: SimulatedStage, entered: Callable[[str], None]) -> StoppedError | None:
+def _play(
+    loop: VirtualLoop, simulated: SimulatedStage, entered: Callable[[str], None], beside: Beside | None
+) -> StoppedError | None:
     """Play the phases; a world that cannot go on and a signal end them, and leave what was observed."""
+
+    async def main() -> None:
+        crew = Crew()
+        if beside is not None:
+            crew.start(beside(simulated), name="beside")
+        await play(simulated.stage, entered=entered)
+        await crew.stop()
+
     try:
-        loop.run_until_complete(play(simulated.stage, entered=entered))
+        loop.run_until_complete(main())
     except StalledError as error:
         simulated.book.break_off("failed", str(error))
     except StoppedError as error:

@@ -118,6 +118,13 @@ class SimulatedStage:
             )
         )
 
+    def check(self) -> None:
+        """Raise AssertionError when the world contradicts itself: capacity, slots, machines or Nodes."""
+        for cluster in self.clusters:
+            cluster.check()
+        self.stage.driver.check()
+        assert not (wrong := self.cloud.check()), wrong
+
     def close(self) -> None:
         """Write what is still open."""
         for recorder in self.recorders:
