@@ -6,7 +6,7 @@ replacement appear, it never makes one. Calls take batches and answer for each i
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple, Protocol
 
@@ -154,6 +154,8 @@ class PodList:
     nodes: tuple[str, ...]
     requested: "array[int]"
     """1 where the Pod has its capacity request."""
+    terminating: "array[int]" = field(default_factory=lambda: array("q"))
+    """Those of `pods` that are on their way out."""
 
 
 class Cluster(Protocol):

@@ -17,7 +17,7 @@ class StockOutError(ProviderError):
 
 
 class FencedError(ProviderError):
-    """The caller is an engine that a newer one has replaced."""
+    """A newer engine has replaced the caller, or a newer call for the same machine has overtaken this one."""
 
 
 class Token(NamedTuple):
@@ -30,7 +30,8 @@ class Token(NamedTuple):
 class Listing(NamedTuple):
     """Machines that changed since a revision, and those that are gone; from revision 0 it is everything.
 
-    `metadata` holds what Configure stored, for every machine listed that has any.
+    A machine in both was removed and has come back: what was known of it is void. `metadata` holds what Create or
+    Configure stored, for every machine listed that has any.
     """
 
     revision: int
