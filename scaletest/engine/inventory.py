@@ -25,13 +25,14 @@ Moved = Callable[[Machine | None, Machine | None], None]
 
 
 class _Said(NamedTuple):
-    """A machine as a listing had it; None when it was gone."""
+    """A machine as a listing had it, None when it was gone; `anew` when it was gone in between."""
 
     machine: Machine | None
     metadata: Mapping[str, str]
+    anew: bool = False
 
 
-_GONE: Final = _Said(None, {})
+_GONE: Final = _Said(None, {}, anew=True)
 
 
 class Inventory:
@@ -123,10 +124,12 @@ class Inventory:
         said = {name: what for name, what in self._withheld.items() if not self._may_be_newer(name)}
         for name in said:
             del self._withheld[name]
-        said |= {m.id: _Said(m, listing.metadata.get(m.id, {})) for m in listing.machines}
-        said |= dict.fromkeys(listing.removed, _GONE)
-        if full:
-            said |= dict.fromkeys(self._missing_from(listing), _GONE)
+        said |= dict.fromkeys(self._missing_from(listing) if full else listing.removed, _GONE)
+        for machine in listing.machines:
+            name = machine.id
+            earlier = said.get(name) or self._withheld.get(name)
+            anew = earlier is not None and earlier.anew
+            said[name] = _Said(machine, listing.metadata.get(name, {}), anew)
         for name, what in said.items():
             if self._may_be_newer(name):
                 self._withheld[name] = what
@@ -150,15 +153,16 @@ class Inventory:
                 self._changed.pop(name, None)
                 self._removed[name] = None
             return True
-        record = replace(listed, attribution=self._attribution(local, listed, said.metadata))
+        known = None if said.anew else local
+        record = replace(listed, attribution=self._attribution(known, listed, said.metadata))
         return record == local or self.put(record)
 
-    def _attribution(self, local: Machine | None, listed: Machine, metadata: Mapping[str, str]) -> Attribution | None:
+    def _attribution(self, known: Machine | None, listed: Machine, metadata: Mapping[str, str]) -> Attribution | None:
         """Return whose a listed machine is: as we know it, or as the provider stored it, or nobody's."""
         if listed.state not in _MARKED:
             return None
-        if local is not None and local.attribution is not None and local.cluster == listed.cluster:
-            return local.attribution
+        if known is not None and known.attribution is not None and known.cluster == listed.cluster:
+            return known.attribution
         if not metadata:
             return None
         # A first listing has a whole fleet's, and nearly all of them are alike.

@@ -91,6 +91,9 @@ class PodTable:
                 self.missing[pod] = None
         self.live = len(listing.pods)
         self._book.set(counts)
+        for pod in listing.terminating:
+            self._flags[pod % SEATS] |= _LEAVING
+            self.missing.pop(pod, None)
 
     def learn(self, listing: PodList) -> None:
         """Take in only the owners of a list."""

@@ -4,7 +4,7 @@ One task sends whatever is due as one batch and then looks again; what became du
 The slot's Pod is looked up when it is sent. Whether a deletion took place is told by the watch, not by the answer.
 """
 
-from array import array
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -21,6 +21,7 @@ __all__ = ["Churn", "Sent"]
 
 _RETRY_US: Final = US_PER_SECOND
 _TRIES: Final = 5
+_NOT_YET: Final = 1 << 62
 _TROUBLE: Final = (Answer.TIMEOUT, Answer.UNAVAILABLE)
 
 
@@ -50,8 +51,7 @@ class Churn:
         self._arrivals = arrivals
         self._cluster, self._clock = cluster, clock
         self._slots, self._requests, self._ledger = slots, requests, ledger
-        self._planned_us: array[int] = array("q")
-        """The instants of the arrivals; none before the soak has started."""
+        self._start_us = _NOT_YET
         self._next = 0
         self._sent: dict[int, Sent] = {}
         self._again: deque[tuple[int, int]] = deque()
@@ -59,7 +59,7 @@ class Churn:
 
     async def run(self, start_us: int) -> None:
         """Send everything that is planned, the linger's requests too."""
-        self._planned_us.extend(start_us + at_us for at_us in self._arrivals.at_us)
+        self._start_us = start_us
         while (due_us := self._due_us()) is not None:
             await self._clock.sleep_until(due_us)
             if pods := self._take():
@@ -80,17 +80,21 @@ class Churn:
         for sent in self._sent.values():
             self._requests.never(sent.slot, "waiting", sent.cause, planned_us=sent.planned_us, sent_us=sent.sent_us)
         self._sent.clear()
-        now_us = self._clock.now_us()
-        while self._next < len(self._planned_us) and self._planned_us[self._next] <= now_us:
-            slot, cause = self._arrivals.slot[self._next], self._arrivals.cause[self._next]
-            self._requests.never(slot, "undelivered", cause, planned_us=self._planned_us[self._next])
-            self._next += 1
+        for number in self._come_due(self._clock.now_us()):
+            slot, cause = self._arrivals.slot[number], self._arrivals.cause[number]
+            self._requests.never(slot, "undelivered", cause, planned_us=self._start_us + self._arrivals.at_us[number])
+
+    def _come_due(self, now_us: int) -> range:
+        """Return the arrivals that have come due since this was last asked."""
+        first = self._next
+        self._next = bisect_right(self._arrivals.at_us, now_us - self._start_us, first)
+        return range(first, self._next)
 
     def _due_us(self) -> int | None:
         """Return when there is something to send again, or for the first time."""
-        if self._next == len(self._planned_us):
+        if self._next == len(self._arrivals.at_us):
             return self._again[0][0] if self._again else None
-        planned_us = self._planned_us[self._next]
+        planned_us = self._start_us + self._arrivals.at_us[self._next]
         return min(planned_us, self._again[0][0]) if self._again else planned_us
 
     def _take(self) -> list[int]:
@@ -101,16 +105,16 @@ class Churn:
             if (sent := self._sent.get(pod)) is not None:
                 self._sent[pod] = sent._replace(sent_us=now_us, tries=sent.tries + 1)
                 pods.append(pod)
-        while self._next < len(self._planned_us) and (planned_us := self._planned_us[self._next]) <= now_us:
-            pod = self._resolve(planned_us, now_us)
-            self._next += 1
+        for number in self._come_due(now_us):
+            pod = self._resolve(number, now_us)
             if pod != NOBODY:
                 pods.append(pod)
         return pods
 
-    def _resolve(self, planned_us: int, now_us: int) -> int:
-        """Return the Pod of the next arrival's slot; a slot that is empty, or being emptied, makes the arrival void."""
-        slot, cause = self._arrivals.slot[self._next], self._arrivals.cause[self._next]
+    def _resolve(self, number: int, now_us: int) -> int:
+        """Return the Pod of an arrival's slot; a slot that is empty, or being emptied, makes the arrival void."""
+        slot, cause = self._arrivals.slot[number], self._arrivals.cause[number]
+        planned_us = self._start_us + self._arrivals.at_us[number]
         pod = self._slots.pod_of[slot]
         if pod == NOBODY or pod in self._sent:
             self._requests.never(slot, "void", cause, planned_us=planned_us)
@@ -120,9 +124,11 @@ class Churn:
         return pod
 
     def _answered(self, pods: list[int], answers: Sequence[Answer]) -> None:
+        well = answers.count(Answer.OK)
+        self._ledger.metrics.deleted += well
+        if well == len(pods):
+            return
         for pod, answer in zip(pods, answers, strict=True):
-            if answer is Answer.OK:
-                self._ledger.metrics.deleted += 1
             if answer not in _TROUBLE:
                 continue
             self._ledger.metrics.errors[Errand.DELETE] += 1

@@ -17,8 +17,10 @@ class Lags:
 
     def add(self, lag_us: int) -> None:
         """Count one."""
-        shift = max(0, lag_us.bit_length() - _BITS)
-        self._counts[-(-lag_us >> shift) << shift] += 1
+        if lag_us >> _BITS:
+            shift = lag_us.bit_length() - _BITS
+            lag_us = -(-lag_us >> shift) << shift
+        self._counts[lag_us] += 1
         self._total += 1
 
     def quantile_us(self, share: float) -> int:

@@ -12,7 +12,7 @@ from scaletest.load.metrics import Errand
 from scaletest.load.nodes import NodeTable
 from scaletest.load.slots import SlotTable
 from scaletest.load.tenancy import Tenancy, Tenant
-from scaletest.load.timing import Identity, Ledger, Requests, Why
+from scaletest.load.timing import Ledger, Requests, Why
 from scaletest.model import US_PER_SECOND
 from scaletest.plan.events import EventKind
 from scaletest.ports.clock import Clock
@@ -36,10 +36,9 @@ class ClusterLoad:
     ) -> None:
         self._ordinal = ordinal
         self._cluster, self._clock, self._ledger, self._event = cluster, clock, ledger, event
-        self._identities: list[Identity] = []
         self._slots = SlotTable()
         self._nodes = NodeTable()
-        self._requests = Requests(ordinal, ledger, self._identity_of)
+        self._requests = Requests(ordinal, ledger, self._slots.owner_of)
         self._tenancy = Tenancy(slots=self._slots, nodes=self._nodes, requests=self._requests, ledger=ledger)
         self._churn: Churn | None = None
         self._owners: list[Owner] = []
@@ -109,16 +108,12 @@ class ClusterLoad:
             self._churn.finish()
         self._tenancy.finish()
 
-    def _identity_of(self, slot: int) -> Identity:
-        return self._identities[self._slots.owner_of(slot)]
-
     def _expect(self, planned: PlannedOwner, *, pre_bound: int = 0, away: bool = False) -> None:
         holding = self._slots.add(planned.owner.replicas)
         assert holding.owner == planned.owner.id, planned.owner
         holding.away = away
         self._owners.append(planned.owner)
-        self._identities.append(planned.identity)
-        self._tenancy.expect(planned.owner.id, Tenant(holding, Why.FILL, self._clock.now_us(), pre_bound))
+        self._tenancy.expect(Tenant(holding, Why.FILL, self._clock.now_us(), pre_bound), planned.identity)
 
     async def _watch(self, watch: Watch) -> None:
         while True:

@@ -10,12 +10,13 @@ from typing import Final
 from scaletest.load.churn import Churn, Sent
 from scaletest.load.nodes import NodeTable
 from scaletest.load.slots import NOBODY, Holding, SlotTable
-from scaletest.load.timing import Ledger, Requests, Why
+from scaletest.load.timing import Identity, Ledger, Requests, Why
 from scaletest.ports.cluster import Change, Gone, NodeEvent, PodEvent, PodList, WatchBatch
 
 __all__ = ["Tenancy", "Tenant"]
 
 _NOWHERE: Final = -1
+_BY_REQUEST: Final = Gone.DELETED
 _LOST: Final = {Gone.DELETED: Why.DELETED, Gone.EVICTED: Why.EVICTED, Gone.NODE_LOST: Why.NODE_LOST}
 
 
@@ -58,10 +59,10 @@ class Tenancy:
         """Return the Pods there are."""
         return self._slots.held
 
-    def expect(self, owner: int, tenant: Tenant) -> None:
+    def expect(self, tenant: Tenant, identity: Identity) -> None:
         """Expect an owner's Pods; those of an owner that nobody expects are not looked at."""
-        self._tenants[owner] = tenant
-        self._requests.add(tenant.holding.replicas)
+        self._tenants[tenant.holding.owner] = tenant
+        self._requests.add(tenant.holding.replicas, identity)
         self._node_of.extend([_NOWHERE] * tenant.holding.replicas)
 
     def bring_back(self, owner: int, cause: int, planned_us: int) -> None:
@@ -83,10 +84,10 @@ class Tenancy:
         after_us = batch.after_us if batch.after_us < self.reopened_us else None
         for node in batch.nodes:
             self._nodes.see(node, at_us)
-        on = self._on
         for event in batch.pods:
-            if event.owner in self._tenants:
-                on[event.change](event, at_us, after_us)
+            tenant = self._tenants.get(event.owner)
+            if tenant is not None:
+                self._on[event.change](event, tenant, at_us, after_us)
 
     def repair(self, listed: PodList, nodes: tuple[NodeEvent, ...], received_us: int) -> None:
         """Compare with a listing when a watch could not go on; whatever differs happened since the last event."""
@@ -101,14 +102,15 @@ class Tenancy:
         for pod, owner, node, requested in zip(
             listed.pods, listed.owner_of, listed.nodes, listed.requested, strict=True
         ):
-            if owner not in self._tenants or pod in leaving:
+            tenant = self._tenants.get(owner)
+            if tenant is None or pod in leaving:
                 continue
             if self._slots.slot_of(pod) == NOBODY:
-                self._added(PodEvent(Change.ADDED, pod, owner), at_us, after_us)
+                self._added(PodEvent(Change.ADDED, pod, owner), tenant, at_us, after_us)
             if requested:
-                self._requested(PodEvent(Change.REQUESTED, pod, owner), at_us, after_us)
+                self._requested(PodEvent(Change.REQUESTED, pod, owner), tenant, at_us, after_us)
             if node:
-                self._bound(PodEvent(Change.BOUND, pod, owner, node), at_us, after_us)
+                self._bound(PodEvent(Change.BOUND, pod, owner, node), tenant, at_us, after_us)
 
     def finish(self) -> None:
         """Write the rows of everything that still waits, also for Pods that never came."""
@@ -128,8 +130,7 @@ class Tenancy:
         for number, pods in enumerate(on_nodes):
             assert not pods or self._nodes[number].pods == pods, (number, pods)
 
-    def _added(self, event: PodEvent, at_us: int, after_us: int | None) -> None:
-        tenant = self._tenants[event.owner]
+    def _added(self, event: PodEvent, tenant: Tenant, at_us: int, after_us: int | None) -> None:
         slot = tenant.holding.take()
         if slot == NOBODY:
             return  # more Pods than the owner was asked for; its controller will take one away again
@@ -139,32 +140,32 @@ class Tenancy:
         if self._requests.cause[slot]:
             self._requests.appeared(slot, at_us)
         if event.node:
-            self._bound(event, at_us, after_us)
+            self._bound(event, tenant, at_us, after_us)
 
     def _open_own(self, tenant: Tenant, slot: int) -> None:
         """Open the request of a slot that its owner was to fill, unless it waits already or came bound."""
         if not self._requests.cause[slot] and slot - tenant.holding.first >= tenant.pre_bound:
             self._requests.open(slot, tenant.cause, planned_us=tenant.planned_us, sent_us=tenant.planned_us)
 
-    def _requested(self, event: PodEvent, at_us: int, _after_us: int | None) -> None:
+    def _requested(self, event: PodEvent, _tenant: Tenant, at_us: int, _after_us: int | None) -> None:
         slot = self._slots.slot_of(event.pod)
         if slot != NOBODY and self._requests.cause[slot]:
             self._requests.requested(slot, at_us)
 
-    def _bound(self, event: PodEvent, at_us: int, after_us: int | None) -> None:
+    def _bound(self, event: PodEvent, tenant: Tenant, at_us: int, after_us: int | None) -> None:
         slot = self._slots.slot_of(event.pod)
         if slot == NOBODY or self._node_of[slot] != _NOWHERE:
             return
         node = self._nodes.bind(event.node)
         self._node_of[slot] = node.number
         if self._requests.cause[slot]:
-            self._requests.bound(slot, node, at_us, after_us)
+            self._requests.bound(slot, tenant.holding.owner, node, at_us, after_us)
 
-    def _gone(self, event: PodEvent, at_us: int, _after_us: int | None) -> None:
+    def _gone(self, event: PodEvent, tenant: Tenant, at_us: int, _after_us: int | None) -> None:
         """Free the slot of a Pod that terminates: its replacement may come before it is quite gone."""
         slot = self._slots.slot_of(event.pod)
         if slot != NOBODY:
-            self._leave(slot, self._tenants[event.owner], event.reason, at_us)
+            self._leave(slot, tenant, event.reason, at_us)
 
     def _guessed_reason(self, slot: int) -> Gone:
         """Return why a Pod left unseen: the driver sent it away, or its Node went, or it was evicted."""
@@ -179,7 +180,7 @@ class Tenancy:
             self._nodes.leave(self._node_of[slot])
             self._node_of[slot] = _NOWHERE
         self._slots.release(slot, tenant.holding)
-        if sent is not None and reason is Gone.DELETED and not tenant.holding.away:
+        if sent is not None and reason is _BY_REQUEST and not tenant.holding.away:
             self._requests.open(slot, sent.cause, planned_us=sent.planned_us, sent_us=sent.sent_us)
         else:
             self._ask(slot, sent, reason, at_us, wanted=not tenant.holding.away)

@@ -35,6 +35,10 @@ class Why(IntEnum):
     STEP = 9
 
 
+# Members of an enum are slow to reach, and these are needed for every event.
+_NOTHING: Final = int(Why.NOTHING)
+_LAST_PLANNED: Final = int(Why.LIFETIME)
+
 CAUSES: Final = ("", "churn", "micro-burst", "lifetime", "evicted", "node-lost", "deleted", "fill", "burst", "step")
 """The causes as rows name them."""
 
@@ -75,7 +79,7 @@ class Ledger:
 
     def write(self, row: RequestRow, cause: int) -> None:
         """Write a row, and count it if it is one of the soak's planned replacements."""
-        if cause <= Why.LIFETIME and row.planned_us < self.soak_end_us:
+        if cause <= _LAST_PLANNED and row.planned_us < self.soak_end_us:
             if row.state == "bound":
                 self.bound += 1
             else:
@@ -97,10 +101,11 @@ class _Request(NamedTuple):
 class Requests:
     """The open requests of one cluster's slots."""
 
-    def __init__(self, cluster: int, ledger: Ledger, identity_of: Callable[[int], Identity]) -> None:
+    def __init__(self, cluster: int, ledger: Ledger, owner_of: Callable[[int], int]) -> None:
         self._cluster = cluster
         self._ledger = ledger
-        self._identity_of = identity_of
+        self._owner_of = owner_of
+        self._identities: list[Identity] = []
         self.cause: array[int] = array("b")
         self._planned: array[int] = array("q")
         self._sent: array[int] = array("q")
@@ -109,9 +114,10 @@ class Requests:
         self._joined: dict[int, list[_Request]] = {}
         """Planned replacements of Pods that were still waiting: each ends with the slot's next bind."""
 
-    def add(self, slots: int) -> None:
-        """Make room for more slots."""
-        self.cause.extend([Why.NOTHING] * slots)
+    def add(self, slots: int, identity: Identity) -> None:
+        """Make room for one more owner's slots."""
+        self._identities.append(identity)
+        self.cause.extend([_NOTHING] * slots)
         for column in (self._planned, self._sent, self._appeared, self._requested):
             column.extend([_NEVER] * slots)
 
@@ -122,7 +128,7 @@ class Requests:
             self._planned[slot] = planned_us
             self._sent[slot] = sent_us
             self._appeared[slot] = self._requested[slot] = _NEVER
-        elif cause <= Why.LIFETIME:
+        elif cause <= _LAST_PLANNED:
             self._joined.setdefault(slot, []).append(_Request(cause, planned_us, sent_us))
 
     def appeared(self, slot: int, at_us: int) -> None:
@@ -143,9 +149,9 @@ class Requests:
                 r._replace(requested_us=at_us) if r.requested_us == _NEVER else r for r in self._joined[slot]
             ]
 
-    def bound(self, slot: int, node: SeenNode, at_us: int, after_us: int | None) -> None:
+    def bound(self, slot: int, owner: int, node: SeenNode, at_us: int, after_us: int | None) -> None:
         """Stop the clock and write the rows; `after_us` says since when the bind could have gone unseen."""
-        who = self._identity_of(slot)
+        workload, archetype, priority, fingerprint, group, gang = self._identities[owner]
         for cause, planned_us, sent_us, appeared_us, requested_us in self._close(slot):
             if after_us is not None and appeared_us == at_us:
                 # It appeared and was bound unseen: it may have waited for the whole gap, or not at all.
@@ -154,11 +160,11 @@ class Requests:
             row = RequestRow(
                 self._cluster,
                 slot,
-                who.workload,
-                who.archetype,
-                who.priority,
-                who.fingerprint,
-                who.group,
+                workload,
+                archetype,
+                priority,
+                fingerprint,
+                group,
                 CAUSES[cause],
                 "bound",
                 planned_us,
@@ -171,7 +177,7 @@ class Requests:
                 after_us,
                 "new-machine" if new else "present",
                 self._ledger.metrics.observe(at_us - appeared_us),
-                who.gang,
+                gang,
             )
             self._ledger.write(row, cause)
 
@@ -194,12 +200,12 @@ class Requests:
         cause = self.cause[slot]
         if not cause:
             return ()
-        self.cause[slot] = Why.NOTHING
+        self.cause[slot] = _NOTHING
         first = _Request(cause, self._planned[slot], self._sent[slot], self._appeared[slot], self._requested[slot])
         return (first, *self._joined.pop(slot)) if slot in self._joined else (first,)
 
     def _write_unbound(self, slot: int, state: str, request: _Request) -> None:
-        who = self._identity_of(slot)
+        who = self._identities[self._owner_of(slot)]
         row = RequestRow(
             cluster=self._cluster,
             slot=slot,

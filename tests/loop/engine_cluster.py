@@ -208,6 +208,7 @@ class FakeCluster:
             array("q", [pod.owner for pod in self.pods.values()]),
             tuple(pod.node for pod in self.pods.values()),
             array("b", [pod.requested for pod in self.pods.values()]),
+            array("q", [pod for pod, found in self.pods.items() if found.leaving]),
         )
         await self.wait(self.call_us)
         return answer

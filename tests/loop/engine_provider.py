@@ -98,7 +98,6 @@ class FakeProvider:
         self.revision += 1
         self.machines[found.id] = found
         self._changed[found.id] = self.revision
-        self._removed.pop(found.id, None)
 
     def remove(self, name: str) -> None:
         self.revision += 1

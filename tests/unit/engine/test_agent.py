@@ -237,3 +237,14 @@ def test_a_reclaimed_machine_is_cordoned_and_emptied_and_its_pods_are_counted() 
     assert ground.notes.outcomes == [("Reclaim", 1, "success", 2)]
     assert [call for call in cluster.calls if call[0] in {"cordon m2.1", "evict"}] == [("cordon m2.1", 1), ("evict", 2)]
     assert [pod.node for pod in cluster.pods.values()] == ["m1.1", "m1.1"], "they came back elsewhere"
+
+
+def test_a_listed_pod_that_is_on_its_way_out_gets_no_request_and_holds_nobody_up() -> None:
+    ground = Ground(owners={"c1": (WEB,)})
+    cluster = ground.clusters["c1"]
+    leaving = next(iter(cluster.pods))
+    cluster.pods[leaving].leaving = True
+    play(ground, until_us=2 * SECOND)
+
+    assert cpu_of(last_rows(ground)) == {"": (2_000, 1_000)}
+    assert [pod for pod, found in cluster.pods.items() if not found.requested] == [leaving]

@@ -149,3 +149,24 @@ def test_without_an_answer_and_with_a_listing_that_makes_no_sense_the_last_good_
     inventory.put_back("m")
 
     assert inventory.get("m") == machine("m")
+
+
+def test_what_was_known_of_a_machine_that_went_and_came_back_is_void() -> None:
+    inventory = inventory_of(bound("m"))
+    inventory.put(bound("m", MARK))
+
+    tell(inventory, bound("m"), removed=("m",), metadata={"m": attribution_metadata(OTHER)})
+
+    assert inventory.get("m") == bound("m", OTHER)
+
+
+def test_a_busy_machine_that_went_and_came_back_is_there_afterwards() -> None:
+    inventory = inventory_of(bound("m"))
+    inventory.begin("m")
+    tell(inventory, removed=("m",))
+    tell(inventory, machine("m"))
+    inventory.end("m")
+
+    tell(inventory)
+
+    assert inventory.get("m") == machine("m")
