@@ -46,6 +46,7 @@ bench: setup ## print speed and memory figures against their bars
 	$(BIN)/python tests/bench/evidence_speed.py
 	$(BIN)/python tests/bench/decide_speed.py
 	$(BIN)/python tests/bench/load_speed.py
+	$(BIN)/python tests/bench/cluster_speed.py
 
 corruptions: setup ## damage evidence in two thousand ways and print what the judge made of it
 	$(BIN)/pytest -q -p no:randomly tests/integration/judge

@@ -105,7 +105,7 @@ class SimCluster:
         seats = pods.seats()
         nodes = (pods.node_of[seat] for seat in seats)
         return PodList(
-            revision=self._log.show(),
+            revision=self._log.revision,
             owners=tuple(owner.owner for owner in self._lives.owners.values()),
             pods=array("q", (pods.ids[seat] for seat in seats)),
             owner_of=array("q", (pods.owner_of[seat] for seat in seats)),
@@ -117,7 +117,7 @@ class SimCluster:
     async def list_nodes(self) -> tuple[int, tuple[NodeEvent, ...]]:
         """List Nodes as ADDED events, with the revision to watch from."""
         await self._take_time("list-nodes")
-        return self._log.show(), tuple(node.event(Change.ADDED) for node in self._nodes.values())
+        return self._log.revision, tuple(node.event(Change.ADDED) for node in self._nodes.values())
 
     def watch(self, revision: int) -> SimWatch:
         """Watch Pods and Nodes from a revision on; one that is not kept any more fails with the first `next`."""

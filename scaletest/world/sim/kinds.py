@@ -48,7 +48,7 @@ class Domain:
 
     def grew(self, node: Node) -> None:
         """Take note that a Node may have more room than before."""
-        room = node.room(self.needs)
+        room = node.fits(self.needs) if node.open else 0
         if room > self._stated.get(node.name, 0):
             self._stated[node.name] = room
             heappush(self._heap, (-room, node.name))

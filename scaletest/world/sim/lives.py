@@ -74,8 +74,7 @@ class Lives:
 
     # Being bound.
 
-    def _bind(self, pod: int, node: Node) -> None:
-        owner = self.owners[self.pods.owner_of[pod & SEAT_MASK]]
+    def _bind(self, pod: int, owner: ReplicaSet, node: Node) -> None:
         self._settle(pod, owner, node)
         self._log.add(PodEvent(Change.BOUND, pod, owner.owner.id, node.name))
         self.scheduler.moved(owner)

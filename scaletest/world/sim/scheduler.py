@@ -32,7 +32,7 @@ class Scheduler:
         pods: Pods,
         owners: Mapping[int, ReplicaSet],
         settings: Settings,
-        bind: Callable[[int, Node], None],
+        bind: Callable[[int, ReplicaSet, Node], None],
     ) -> None:
         self._loop = loop
         self._agenda = agenda
@@ -101,7 +101,7 @@ class Scheduler:
             if node is None:
                 self._park(pod, owner)
             else:
-                self._bind(pod, node)
+                self._bind(pod, owner, node)
                 self._pass_on(pod, owner, node)
         self._tried(pod)
         self._busy = False
@@ -161,7 +161,8 @@ class Scheduler:
         self.moved(owner)
 
     def _wake(self, pod: int, owner: ReplicaSet) -> None:
-        assert self._parked.pop(pod) <= self._loop.now_us(), f"Pod {pod} is woken before its back-off ends"
+        until_us = self._parked.pop(pod)
+        assert until_us <= self._loop.now_us(), f"Pod {pod} is woken before its back-off ends"
         if owner.placement is not None:
             owner.placement.parked.pop(pod, None)
         heappush(self._queue, (owner.rank, pod))
