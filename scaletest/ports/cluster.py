@@ -113,7 +113,7 @@ class NodeEvent(NamedTuple):
 
 
 class WatchBatch(NamedTuple):
-    """Events received together, in order. Each of them happened after `after_us`, when the watch last showed something.
+    """Events received together, in order. None of them happened before `after_us`, as far as the watch can tell.
 
     `after_us` matters after a break: what is received then may have happened long before.
     """

@@ -32,11 +32,10 @@ class EventLog:
         self._delay = delay
         self._breaks_per_hour = breaks_per_hour
         self._events: list[PodEvent | NodeEvent] = []
+        self._happened_us = array("q")
         self._trimmed = 0
+        self._trimmed_us = 0
         self._trim_above = _TRIM_STEP
-        # Revisions that somebody was shown, and when; nothing after one of them happened before its instant.
-        self._marks = array("q", (0,))
-        self._marked_us = array("q", (0,))
         self._last_node = 0
         self._watches = 0
         self._open: dict[SimWatch, None] = {}
@@ -50,12 +49,14 @@ class EventLog:
     def add(self, event: PodEvent) -> None:
         """Log what happened to a Pod."""
         self._events.append(event)
+        self._happened_us.append(self._loop.now_us())
         if self._idle:
             self._stir()
 
     def add_node(self, event: NodeEvent) -> None:
         """Log what happened to a Node."""
         self._events.append(event)
+        self._happened_us.append(self._loop.now_us())
         self._last_node = self.revision
         self._stir()
 
@@ -68,31 +69,28 @@ class EventLog:
             self._trim()
 
     def _trim(self) -> None:
-        shown = min((watch.revision for watch in self._open), default=self.revision)
-        old = bisect_right(self._marked_us, self._loop.now_us() - _KEPT_US) - 1
-        if old >= 0 and (count := min(shown, self._marks[old]) - self._trimmed) > 0:
+        shown = min((watch.revision for watch in self._open), default=self.revision) - self._trimmed
+        old = bisect_right(self._happened_us, self._loop.now_us() - _KEPT_US)
+        if (count := min(shown, old)) > 0:
             self._trimmed += count
-            del self._events[:count]
-            del self._marks[:old], self._marked_us[:old]
+            self._trimmed_us = self._happened_us[count - 1]
+            del self._events[:count], self._happened_us[:count]
         self._trim_above = 2 * len(self._events) + _TRIM_STEP
 
-    def show(self) -> int:
-        """Return the revision of the last event, to be shown to somebody now."""
-        if (revision := self.revision) > self._marks[-1]:
-            self._marks.append(revision)
-            self._marked_us.append(self._loop.now_us())
-        return revision
-
-    def instant_of(self, revision: int) -> int:
-        """Return when a revision was shown; raise WatchExpiredError when what follows it is not kept any more."""
+    def happened_us(self, revision: int) -> int:
+        """Return when a revision came to be; raise WatchExpiredError when what follows it is not kept any more."""
         if revision < self._trimmed:
             raise WatchExpiredError(f"revision {revision} is older than the oldest kept, {self._trimmed}")
-        return self._marked_us[max(0, bisect_right(self._marks, revision) - 1)]
+        return self._trimmed_us if revision == self._trimmed else self._happened_us[revision - self._trimmed - 1]
 
-    def after(self, revision: int) -> tuple[tuple[PodEvent, ...], tuple[NodeEvent, ...]]:
-        """Return the Pod and the Node events after a revision."""
-        events = self._events[revision - self._trimmed :]
-        if self._last_node <= revision:
+    def revision_at(self, instant_us: int) -> int:
+        """Return the revision of the last event up to an instant."""
+        return self._trimmed + bisect_right(self._happened_us, instant_us)
+
+    def between(self, after: int, last: int) -> tuple[tuple[PodEvent, ...], tuple[NodeEvent, ...]]:
+        """Return the Pod and the Node events after one revision and up to another."""
+        events = self._events[after - self._trimmed : last - self._trimmed]
+        if self._last_node <= after:
             return tuple(events), ()  # type: ignore[arg-type]  # no Node event is among them
         pods = tuple(event for event in events if isinstance(event, PodEvent))
         return pods, tuple(event for event in events if isinstance(event, NodeEvent))
@@ -130,22 +128,30 @@ class EventLog:
 
 
 class SimWatch:
-    """One open watch. Whatever happens starts a delivery, unless one is on its way; it brings all there is by then."""
+    """One open watch: shows every event some time after it happened, together with what happened until then.
 
-    __slots__ = ("_after_us", "_arrived", "_delays", "_deliveries", "_error", "_log", "_loop", "_waiter", "revision")
+    The time is drawn anew for every delivery. So two events of one Pod are shown as far apart as they happened, more or
+    less, and what happens at once is shown at once.
+    """
+
+    __slots__ = (
+        "_after_us", "_arrived", "_delay_us", "_delays", "_deliveries",
+        "_error", "_log", "_loop", "_waiter", "revision",
+    )  # fmt: skip
 
     def __init__(self, log: EventLog, loop: VirtualLoop, revision: int, delays: tuple[Delay, Stream]) -> None:
         self._log = log
         self._loop = loop
         self._delays = delays
         self._deliveries = 0
+        self._delay_us = 0
         self._arrived: deque[WatchBatch] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
         self.revision = revision
         """The last one shown."""
         try:
-            self._after_us = log.instant_of(revision)
+            self._after_us = log.happened_us(revision)
         except WatchExpiredError as error:
             self._error = error
 
@@ -159,20 +165,23 @@ class SimWatch:
             self.expect()
 
     def expect(self) -> None:
-        """Start a delivery."""
+        """Start the delivery of the first event that was not shown yet."""
         delay, stream = self._delays
         self._deliveries += 1
-        self._loop.at(self._loop.now_us() + delay.draw(stream, self._deliveries), self._deliver)
+        self._delay_us = delay.draw(stream, self._deliveries)
+        first_us = self._log.happened_us(self.revision + 1)
+        self._loop.at(max(self._loop.now_us(), first_us + self._delay_us), self._deliver)
 
     def _deliver(self) -> None:
         if self._error is not None:
             return
         now = self._loop.now_us()
-        pods, nodes = self._log.after(self.revision)
-        self.revision = self._log.show()
-        self._arrived.append(WatchBatch(now, self._after_us, self.revision, pods, nodes))
-        self._after_us = now
-        self._log.has_shown_all(self)
+        last = self._log.revision_at(now - self._delay_us)
+        pods, nodes = self._log.between(self.revision, last)
+        self.revision = last
+        self._arrived.append(WatchBatch(now, self._after_us, last, pods, nodes))
+        self._after_us = self._log.happened_us(last)
+        self.settle()
         self._wake()
 
     def end(self, error: Exception) -> None:
