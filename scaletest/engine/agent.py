@@ -26,6 +26,8 @@ from scaletest.ports.crew import Crew
 __all__ = ["Agent", "Deliver", "Eviction"]
 
 _BATCH: Final = 500
+_GATHER_US: Final = US_PER_SECOND // 4
+"""Time in which events gather before they are looked at together: roll-ups leave every ten seconds, not every event."""
 _RETRY_US: Final = US_PER_SECOND
 _RECONNECT_US: Final = US_PER_SECOND // 2
 _EVICT_AGAIN_US: Final = 2 * US_PER_SECOND
@@ -113,6 +115,7 @@ class Agent:
                     self._see_nodes(batch.nodes)
                     self.pods.take(batch.pods, self._clock.now_us())
                     self._tell()
+                    await self._pause(_GATHER_US)
             except WatchBrokenError:
                 await self._pause(_RECONNECT_US)
             except WatchExpiredError:

@@ -3,7 +3,6 @@
 import asyncio
 from array import array
 from bisect import bisect_right
-from collections import deque
 from math import log1p
 from typing import Final
 
@@ -61,14 +60,15 @@ class EventLog:
         self._stir()
 
     def _stir(self) -> None:
-        """Start a delivery to everybody who has seen all that was before."""
+        """Tell everybody who has seen all that was before."""
         idle, self._idle = self._idle, []
         for watch in idle:
-            watch.expect()
-        if len(self._events) > self._trim_above:
-            self._trim()
+            watch.stir()
 
-    def _trim(self) -> None:
+    def trim(self) -> None:
+        """Let go of what is old and has been shown to everybody; most of the time there is too little to bother."""
+        if len(self._events) <= self._trim_above:
+            return
         shown = min((watch.revision for watch in self._open), default=self.revision) - self._trimmed
         old = bisect_right(self._happened_us, self._loop.now_us() - _KEPT_US)
         if (count := min(shown, old)) > 0:
@@ -106,7 +106,6 @@ class EventLog:
         self._open[watch] = None
         if self._breaks_per_hour:
             self._plan_break(watch, Stream.of(seed, "watch-break", cluster, number))
-        watch.settle()
         return watch
 
     def _plan_break(self, watch: "SimWatch", stream: Stream) -> None:
@@ -116,8 +115,8 @@ class EventLog:
         lasts_us = round(-log1p(-stream.unit(_INTERVAL)) * _US_PER_HOUR / self._breaks_per_hour)
         self._loop.at(self._loop.now_us() + lasts_us, watch.end, error)
 
-    def has_shown_all(self, watch: "SimWatch") -> None:
-        """Remember a watch that needs a delivery as soon as something happens."""
+    def listen(self, watch: "SimWatch") -> None:
+        """Remember a watch that has shown everything and waits for more."""
         self._idle.append(watch)
 
     def forget(self, watch: "SimWatch") -> None:
@@ -130,22 +129,22 @@ class EventLog:
 class SimWatch:
     """One open watch: shows every event some time after it happened, together with what happened until then.
 
-    The time is drawn anew for every delivery. So two events of one Pod are shown as far apart as they happened, more or
-    less, and what happens at once is shown at once.
+    The time is drawn anew for every batch. So two events of one Pod are shown as far apart as they happened, more or
+    less, and what happens at once is shown at once. A reader who comes late finds everything in one batch.
     """
 
     __slots__ = (
-        "_after_us", "_arrived", "_delay_us", "_delays", "_deliveries",
-        "_error", "_log", "_loop", "_waiter", "revision",
+        "_after_us", "_batches", "_delay", "_delay_us", "_delays", "_error", "_listens", "_log", "_loop", "_waiter",
+        "revision",
     )  # fmt: skip
 
     def __init__(self, log: EventLog, loop: VirtualLoop, revision: int, delays: tuple[Delay, Stream]) -> None:
         self._log = log
         self._loop = loop
-        self._delays = delays
-        self._deliveries = 0
-        self._delay_us = 0
-        self._arrived: deque[WatchBatch] = deque()
+        self._delay, self._delays = delays
+        self._batches = 0
+        self._delay_us = self._delay.draw(self._delays, 0)
+        self._listens = False
         self._waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
         self.revision = revision
@@ -155,54 +154,50 @@ class SimWatch:
         except WatchExpiredError as error:
             self._error = error
 
-    def settle(self) -> None:
-        """Wait for the log to grow, or for what it has already."""
-        if self._error is not None:
-            self._log.forget(self)
-        elif self.revision == self._log.revision:
-            self._log.has_shown_all(self)
-        else:
-            self.expect()
+    async def next(self) -> WatchBatch:
+        """Wait for events; raise the error the watch ended with."""
+        while self._error is None:
+            now_us = self._loop.now_us()
+            if self.revision == self._log.revision:
+                self._listen()
+            elif (due_us := self._log.happened_us(self.revision + 1) + self._delay_us) <= now_us:
+                return self._batch(now_us)
+            else:
+                self._loop.at(due_us, self._wake)
+            self._waiter = self._loop.create_future()
+            await self._waiter
+        raise self._error
 
-    def expect(self) -> None:
-        """Start the delivery of the first event that was not shown yet."""
-        delay, stream = self._delays
-        self._deliveries += 1
-        self._delay_us = delay.draw(stream, self._deliveries)
-        first_us = self._log.happened_us(self.revision + 1)
-        self._loop.at(max(self._loop.now_us(), first_us + self._delay_us), self._deliver)
+    def _listen(self) -> None:
+        if not self._listens:
+            self._listens = True
+            self._log.listen(self)
 
-    def _deliver(self) -> None:
-        if self._error is not None:
-            return
-        now = self._loop.now_us()
-        last = self._log.revision_at(now - self._delay_us)
+    def stir(self) -> None:
+        """Take note that something has happened: it will be shown in a while."""
+        self._listens = False
+        self._loop.at(self._loop.now_us() + self._delay_us, self._wake)
+
+    def _batch(self, now_us: int) -> WatchBatch:
+        last = self._log.revision_at(now_us - self._delay_us)
         pods, nodes = self._log.between(self.revision, last)
-        self.revision = last
-        self._arrived.append(WatchBatch(now, self._after_us, last, pods, nodes))
-        self._after_us = self._log.happened_us(last)
-        self.settle()
-        self._wake()
-
-    def end(self, error: Exception) -> None:
-        """End early; what has arrived can still be read."""
-        if self._error is None:
-            self._error = error
-            self._log.forget(self)
-            self._wake()
+        batch = WatchBatch(now_us, self._after_us, last, pods, nodes)
+        self.revision, self._after_us = last, self._log.happened_us(last)
+        self._batches += 1
+        self._delay_us = self._delay.draw(self._delays, self._batches)
+        self._log.trim()
+        return batch
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def next(self) -> WatchBatch:
-        """Wait for events; raise the error the watch ended with."""
-        while not self._arrived:
-            if self._error is not None:
-                raise self._error
-            self._waiter = self._loop.create_future()
-            await self._waiter
-        return self._arrived.popleft()
+    def end(self, error: Exception) -> None:
+        """End early; what was not shown yet, the next watch can show."""
+        if self._error is None:
+            self._error = error
+            self._log.forget(self)
+            self._wake()
 
     def close(self) -> None:
         """Stop watching."""

@@ -15,7 +15,7 @@ _ROLLUP_BASE_US: Final = 5_000
 _ROLLUP_PER_POD_US: Final = 4
 _PATCH_US: Final = 5_000
 _PATCHES_AT_ONCE: Final = 16
-_PUBLISH: Final = Delay.of(p50_us=50_000, p99_us=500_000)
+_PUBLISH: Final = Delay.of(p50_us=50_000, p99_us=200_000)
 
 
 class SimWire:
