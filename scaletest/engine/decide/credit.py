@@ -15,8 +15,9 @@ from scaletest.engine.decide.fleet import Fleet, Lot, Pool
 from scaletest.engine.decide.rules import ClaimOrder, CreditScope, Own, Rules
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.values import Choice, Rule
-from scaletest.engine.decide.views import Place, Run, Vector, keep_rank, runs_of
-from scaletest.engine.decide.walk import Claim, claim, needed
+from scaletest.engine.decide.vectors import Place, Vector
+from scaletest.engine.decide.views import Run, keep_rank, runs_of
+from scaletest.engine.decide.walk import Claim, claim
 from scaletest.model import MachineState, Need
 
 __all__ = ["Credit"]
@@ -90,7 +91,7 @@ class Credit:
         """
         found: list[Claim] = []
         kind = self._one_kind(turn, found)
-        if kind is None or sum([stop - start for _, start, stop in found]) != needed(turn.wanted, kind[0]):
+        if kind is None or sum([stop - start for _, start, stop in found]) != turn.ask.machines_of(kind[0]):
             return False
         bound = 0
         for lot, start, stop in found:

@@ -11,7 +11,7 @@ from typing import Final
 from scaletest.engine.decide.fleet import Lot, Pool
 from scaletest.engine.decide.rows import precedence
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.views import Vector
+from scaletest.engine.decide.vectors import Vector
 
 __all__ = ["acquire_displacing"]
 

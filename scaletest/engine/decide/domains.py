@@ -14,8 +14,7 @@ from scaletest.engine.decide.fleet import Fleet, Lot, Pool
 from scaletest.engine.decide.rules import Criterion, Own, Rules
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.values import Choice, Rule
-from scaletest.engine.decide.views import Place, Vector
-from scaletest.engine.decide.walk import needed
+from scaletest.engine.decide.vectors import Place, Vector, needed
 from scaletest.model import MachineState, Need
 
 __all__ = ["ACQUIRABLE", "Domains", "Placed", "own_by_fingerprint"]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from scaletest.engine.decide.fleet import Fleet, Lot, Pool
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.values import Action, Kind, NeedRef, Refusal, Settings, ref_of
+from scaletest.engine.decide.values import Action, Kind, NeedRef, Refusal, Settings
 from scaletest.engine.decide.views import keep_rank
 from scaletest.model import US_PER_SECOND, MachineState
 
@@ -38,7 +38,7 @@ def reclaim(
                 refusals.append(Refusal(pool.cluster, "first-roll-up", reason, len(excess)))
             continue
         if rows is None:
-            rows = {ref_of(turn.need): turn for turn in turns}
+            rows = {turn.line.ref: turn for turn in turns}
         actions.extend(_reclamation(machine, lot, rows) for machine, lot in excess)
     return actions, refusals
 

@@ -6,7 +6,7 @@ holds the others back, because that is what a hard spread promises.
 
 from scaletest.engine.decide.fleet import Lot, Pool
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.views import Vector
+from scaletest.engine.decide.vectors import Vector
 from scaletest.model import Spread
 
 __all__ = ["claim_spread"]

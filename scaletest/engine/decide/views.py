@@ -10,16 +10,15 @@ from operator import attrgetter, itemgetter
 from typing import Final
 
 from scaletest.engine.decide.fleet import Cell, Fleet, Lot, Pool, Shape
+from scaletest.engine.decide.lines import Amounts, Ask, Line
 from scaletest.engine.decide.matching import counted, matches, visible_keys
 from scaletest.engine.decide.rules import Rules
-from scaletest.model import MachineState, Need, NeedProfile, Resources
+from scaletest.engine.decide.vectors import Place, Vector
+from scaletest.model import MachineState, NeedProfile, Resources
 from scaletest.model.attribution import penalty_uusd
 
-__all__ = ["Run", "Vector", "View", "Views", "runs_of"]
+__all__ = ["Run", "View", "Views", "runs_of"]
 
-Vector = tuple[int, ...]
-Place = tuple[Vector, str]
-"""What one machine counts for, and its domain."""
 Run = list[tuple[Lot, Vector]]
 """Lots that tie in walking order: machines are taken from all of them by id."""
 Rank = Callable[[Lot], tuple[int, ...]]
@@ -60,12 +59,12 @@ class View:
         "unit",
     )
 
-    def __init__(self, need: Need, dims: tuple[str, ...], rules: Rules, *, floor: bool) -> None:
-        self.profile: NeedProfile = need.profile
-        self.dims = dims
-        self.unit = need.min_unit if floor else Resources()
+    def __init__(self, ask: Ask, rules: Rules, *, floor: bool) -> None:
+        self.profile: NeedProfile = ask.profile
+        self.dims = ask.dims
+        self.unit = ask.min_unit if floor else Resources()
         self.rules = rules
-        penalty = penalty_uusd(need.profile.interruption)
+        penalty = penalty_uusd(ask.profile.interruption)
         self.rank_idle: Rank = lambda lot: (lot.price_uusd,)
         self.rank_spec: Rank = lambda lot: (lot.price_uusd * _PPM + lot.interruption_ppm * penalty,)
         self.places: dict[Shape, Place | None] = {}
@@ -159,58 +158,68 @@ class Views:
         self.fleet = fleet
         self.rules = rules
         self._shown: set[tuple[str, bool]] = set()
-        self._views: dict[tuple[str, tuple[tuple[str, int], ...], tuple[str, ...], bool], View] = {}
-        self._holders: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[int, list[Shape]]] = {}
-        self._fits: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[bool, list[Shape]]] = {}
+        self._views: dict[tuple[str, Amounts, tuple[str, ...], bool], View] = {}
+        self._of: dict[Ask, View] = {}
+        """Short cuts into the views, which asks come to by the thousand and views by the dozen."""
+        self._holders: dict[tuple[str, Amounts], tuple[int, list[Shape]]] = {}
+        self._fits: dict[tuple[str, Amounts], tuple[bool, list[Shape]]] = {}
 
-    def show(self, needs: Iterable[Need], *, as_gangs: bool) -> None:
+    def show(self, lines: Iterable[Line], *, as_gangs: bool) -> None:
         """Make every label that these rows' profiles look at visible; if that is news, start all views anew."""
-        for fingerprint, profile in {need.profile.fingerprint: need.profile for need in needs}.items():
-            if (fingerprint, as_gangs) not in self._shown:
-                self._shown.add((fingerprint, as_gangs))
-                self.fleet.see(*visible_keys(profile, as_gang=as_gangs))
+        for ask in dict.fromkeys(map(attrgetter("ask"), lines)):
+            mark = (ask.profile.fingerprint, as_gangs)
+            if mark not in self._shown:
+                self._shown.add(mark)
+                self.fleet.see(*visible_keys(ask.profile, as_gang=as_gangs))
         before = self.fleet.generation
         self.fleet.refresh()
         if before != self.fleet.generation or max(len(self._views), len(self._holders)) > _MOST_VIEWS:
             self._views.clear()
+            self._of.clear()
             self._holders.clear()
+        if len(self._of) > _MOST_VIEWS:
+            self._of.clear()
         # Which gangs fit is asked anew every cycle, once per profile and size.
         self._fits.clear()
 
-    def of(self, need: Need, *, floor: bool | None = None) -> View:
-        """Return the view of a row; `floor` says whether machines must hold one unit, else the rules say."""
-        wanted_floor = self.rules.unit_floor if floor is None else floor
-        amounts = need.aggregate.amounts
-        dims = tuple([name for name, _ in amounts])
-        key = (need.profile.fingerprint, need.min_unit.amounts, dims, wanted_floor)
-        view = self._views.get(key)
+    def of(self, ask: Ask) -> View:
+        """Return the view of a row under the rules."""
+        view = self._of.get(ask)
         if view is None:
-            view = self._views[key] = View(need, dims, self.rules, floor=wanted_floor)
+            view = self._of[ask] = self.with_floor(ask, floor=self.rules.unit_floor)
         return view
 
-    def fits_one_machine(self, need: Need) -> bool:
+    def with_floor(self, ask: Ask, *, floor: bool) -> View:
+        """Return the view of a row; `floor` says whether machines must hold one unit."""
+        key = (ask.profile.fingerprint, ask.min_unit.amounts, ask.dims, floor)
+        view = self._views.get(key)
+        if view is None:
+            view = self._views[key] = View(ask, self.rules, floor=floor)
+        return view
+
+    def fits_one_machine(self, ask: Ask) -> bool:
         """Say whether a whole gang fits on some machine: bound or being bound to its cluster, Idle or Speculative."""
-        key = (need.profile.fingerprint, need.aggregate.amounts)
+        key = (ask.profile.fingerprint, ask.aggregate.amounts)
         known = self._fits.get(key)
         if known is None:
-            shapes = self._holding(need)
+            shapes = self._holding(ask)
             pools = (self.fleet.pool(MachineState.IDLE), self.fleet.pool(MachineState.SPECULATIVE))
             known = self._fits[key] = (any(_has_one(pool, shapes) for pool in pools), shapes)
         anywhere, shapes = known
         if anywhere or not shapes:
             return anywhere
-        return any(_has_one(pool, shapes) for pool in self.fleet.held(need.cluster)[:2])
+        return any(_has_one(pool, shapes) for pool in self.fleet.held(ask.cluster)[:2])
 
-    def _holding(self, need: Need) -> list[Shape]:
+    def _holding(self, ask: Ask) -> list[Shape]:
         shapes = self.fleet.shapes
-        key = (need.profile.fingerprint, need.aggregate.amounts)
+        key = (ask.profile.fingerprint, ask.aggregate.amounts)
         known = self._holders.get(key)
         if known is not None and known[0] == len(shapes):
             return known[1]
         found = [
             shape
             for shape in shapes.values()
-            if shape.allocatable.covers(need.aggregate) and matches(need.profile, shape.label)
+            if shape.allocatable.covers(ask.aggregate) and matches(ask.profile, shape.label)
         ]
         self._holders[key] = (len(shapes), found)
         return found

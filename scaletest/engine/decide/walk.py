@@ -10,27 +10,14 @@ from heapq import heapify, heappop, heapreplace
 from typing import Final
 
 from scaletest.engine.decide.fleet import Lot
-from scaletest.engine.decide.views import Run, Vector
+from scaletest.engine.decide.vectors import Vector, needed
+from scaletest.engine.decide.views import Run
 
-__all__ = ["Claim", "claim", "claimed_ids", "needed"]
+__all__ = ["Claim", "claim", "claimed_ids"]
 
 Claim = tuple[Lot, int, int]
 
-_ENDLESS: Final = 1 << 62
 _FEW: Final = 4
-
-
-def needed(wanted: list[int], vector: Vector) -> int:
-    """Return how many machines of this vector cover what is wanted; practically endless if they never do."""
-    count = 0
-    for want, have in zip(wanted, vector, strict=True):
-        if want > 0:
-            if have <= 0:
-                return _ENDLESS
-            enough = -(-want // have)
-            if enough > count:  # noqa: PLR1730  # the call of max is a third of this loop
-                count = enough
-    return count
 
 
 def claim(runs: Iterable[Run], wanted: list[int], claims: list[Claim]) -> bool:
