@@ -10,7 +10,8 @@ from typing import Final
 
 from scaletest.engine.decide.displacement import acquire_displacing
 from scaletest.engine.decide.domains import ACQUIRABLE
-from scaletest.engine.decide.fleet import Fleet, Pool
+from scaletest.engine.decide.fleet import Fleet
+from scaletest.engine.decide.lots import Pool
 from scaletest.engine.decide.rules import Displacement, GangDomain, Rules
 from scaletest.engine.decide.spread import claim_spread
 from scaletest.engine.decide.turns import Turn

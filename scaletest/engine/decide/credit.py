@@ -11,13 +11,13 @@ from types import MappingProxyType
 from typing import Final
 
 from scaletest.engine.decide.domains import ACQUIRABLE, Domains, Placed, own_by_fingerprint
-from scaletest.engine.decide.fleet import Fleet, Lot, Pool
+from scaletest.engine.decide.fleet import Fleet
+from scaletest.engine.decide.lots import Holding, Lot, Pool, Sight
 from scaletest.engine.decide.rules import ClaimOrder, CreditScope, Own, Rules
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.values import Choice, Rule
-from scaletest.engine.decide.vectors import Place, Vector
+from scaletest.engine.decide.vectors import Vector
 from scaletest.engine.decide.views import Run, keep_rank, runs_of
-from scaletest.engine.decide.walk import Claim, claim
+from scaletest.engine.decide.walk import claim
 from scaletest.model import MachineState, Need
 
 __all__ = ["Credit"]
@@ -89,40 +89,38 @@ class Credit:
         That is nearly every gang of a settled fleet, and what the rules below would find for it; so it is worth a
         straight line of code.
         """
-        found: list[Claim] = []
-        kind = self._one_kind(turn, found)
-        if kind is None or sum([stop - start for _, start, stop in found]) != turn.ask.machines_of(kind[0]):
+        found = self._own_in_one_kind(turn)
+        if not found:
+            return False
+        place = found[0][1].place
+        if sum([sight.machines for _, sight in found]) != turn.ask.machines_of(place[0]):
             return False
         bound = 0
-        for lot, start, stop in found:
-            lot.take(stop - start)
-            if lot.cell.pool.cluster:
-                bound += stop - start
-        self._domains.note_kind(turn, kind, bound)
-        turn.claims = found
+        for holding, sight in found:
+            holding.take_all()
+            turn.claims += sight.claims
+            if holding.pool.cluster:
+                bound += sight.machines
+        self._domains.note_kind(turn, place, bound)
+        turn.names = found[0][1].names if len(found) == 1 else None
         turn.wanted = [0] * len(turn.wanted)
-        turn.choice = Choice(kind[1], Rule.OWN, satisfiable=True)
+        turn.choice = found[0][1].choice
         return True
 
-    def _one_kind(self, turn: Turn, found: list[Claim]) -> Place | None:
-        """Add the gang's own lots to `found` and return the kind and domain they share, or None if they do not."""
-        need, places = turn.need, turn.view.places
-        kind: Place | None = None
+    def _own_in_one_kind(self, turn: Turn) -> list[tuple[Holding, Sight]]:
+        """Return the gang's own machines if nobody has claimed any and all are of one kind and domain, or nothing."""
+        need, view = turn.need, turn.view
+        found: list[tuple[Holding, Sight]] = []
         for pool in self._fleet.held(need.cluster):
             groups = pool.owners.get(need.profile.fingerprint)
-            if groups is None or pool.state not in self._credited:
+            holding = groups.get(need.group) if groups else None
+            if holding is None or pool.state not in self._credited:
                 continue
-            for lot in groups.get(need.group, ()):
-                start, stop = lot.taken, len(lot.ids)
-                if start == stop:
-                    continue
-                # A shape that the view has not met yet, or cannot use, is left to the long way round.
-                place = places.get(lot.cell.shape)
-                if place is None or (kind is not None and place is not kind):
-                    return None
-                kind = place
-                found.append((lot, start, stop))
-        return kind
+            sight = view.sight(holding)
+            if holding.taken or sight is None or (found and sight.place is not found[0][1].place):
+                return []
+            found.append((holding, sight))
+        return found
 
     def _bound_pools(self, need: Need) -> list[Pool]:
         pools = self._fleet.held(need.cluster)[:2]

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import deque
 from typing import Final
 
-from scaletest.engine.decide.fleet import Lot, Pool
+from scaletest.engine.decide.lots import Lot, Pool
 from scaletest.engine.decide.rows import precedence
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.vectors import Vector

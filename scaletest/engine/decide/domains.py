@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Final
 
 from scaletest.engine.decide.buckets import Bucket, Measured, Yardstick, chooser, yardstick
-from scaletest.engine.decide.fleet import Fleet, Lot, Pool
+from scaletest.engine.decide.fleet import Fleet
+from scaletest.engine.decide.lots import Lot, Pool
 from scaletest.engine.decide.rules import Criterion, Own, Rules
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.values import Choice, Rule
@@ -30,12 +31,13 @@ Held = dict[str, dict[Vector, int]]
 
 def _own_by_group(pool: Pool, need: Need) -> Iterable[Lot]:
     groups = pool.owners.get(need.profile.fingerprint)
-    return groups.get(need.group, ()) if groups else ()
+    holding = groups.get(need.group) if groups else None
+    return holding.lots if holding is not None else ()
 
 
 def own_by_fingerprint(pool: Pool, need: Need) -> Iterable[Lot]:
     """Return the lots attributed to a profile, whatever their group."""
-    return [lot for lots in pool.owners.get(need.profile.fingerprint, {}).values() for lot in lots]
+    return [lot for holding in pool.owners.get(need.profile.fingerprint, {}).values() for lot in holding.lots]
 
 
 _OWN: Final = MappingProxyType[Own, OwnLots](

@@ -1,22 +1,21 @@
 """The fleet as decisions see it: machines in lots of interchangeable ones, kept up to date change by change.
 
-A lot holds machines that no live profile, price or attribution can tell apart, sorted by id. Every walk of the rules
-takes machines of a lot in id order, so what is claimed of a lot is always a prefix, and one number (`taken`) stands
-for the claims of a cycle. Only the index is incremental; each cycle decides everything anew.
+Only the index is incremental; each cycle decides everything anew.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import Final
 
 from scaletest.engine.decide.admission import Rejection, fault_of
 from scaletest.engine.decide.batches import Batch, batched
+from scaletest.engine.decide.lots import Cell, Lot, Pool, Shape
 from scaletest.engine.decide.matching import PRESENT, presence_of
-from scaletest.model import CapacityType, Machine, MachineState, Resources
-from scaletest.model.demand import INSTANCE_TYPE_KEY, ZONE_KEY
+from scaletest.model import Machine, MachineState
+from scaletest.model.demand import ZONE_KEY
 
-__all__ = ["Cell", "Fleet", "Lot", "Pool", "Shape"]
+__all__ = ["Fleet"]
 
 _SHARED: Final = (MachineState.IDLE, MachineState.SPECULATIVE, MachineState.CREATING)
 _SUPPLY: Final = (*_SHARED, MachineState.CONFIGURED, MachineState.CONFIGURING)
@@ -27,97 +26,6 @@ _MARK_FIELDS: Final = attrgetter(
 _ANY_TYPE: Final = ""
 _NO_KEYS: Final[frozenset[str]] = frozenset()
 _NO_MARK: Final = ("", "", 0, 0, 0)
-Labels = tuple[tuple[str, str], ...]
-Terms = tuple[int, int, CapacityType]
-Mark = tuple[str, str, int, int, int]
-
-
-class Shape:
-    """What requirements can see of a machine, and what it offers."""
-
-    __slots__ = ("allocatable", "instance_type", "labels", "zone")
-
-    def __init__(self, *, instance_type: str, zone: str, labels: Labels, allocatable: Resources) -> None:
-        self.instance_type = instance_type
-        self.zone = zone
-        self.labels = labels
-        self.allocatable = allocatable
-
-    def label(self, key: str) -> str | None:
-        """Return the value of a label or topology key, or None."""
-        if key == ZONE_KEY:
-            return self.zone
-        if key == INSTANCE_TYPE_KEY:
-            return self.instance_type
-        return next((value for name, value in self.labels if name == key), None)
-
-
-class Lot:
-    """Interchangeable machines of one cell: same price, same risk, same attribution. `ids` is sorted."""
-
-    __slots__ = (
-        "capacity_type", "cell", "fingerprint", "group", "ids", "interruption_ppm", "interruption_uusd", "keep",
-        "price_uusd", "priority", "reclamation_uusd", "taken",
-    )  # fmt: skip
-
-    def __init__(
-        self, cell: "Cell", terms: tuple[int, int, CapacityType], mark: tuple[str, str, int, int, int]
-    ) -> None:
-        self.cell = cell
-        self.price_uusd, self.interruption_ppm, self.capacity_type = terms
-        self.fingerprint, self.group, self.priority, self.interruption_uusd, self.reclamation_uusd = mark
-        self.keep = (self.price_uusd, -self.reclamation_uusd)
-        self.ids: list[str] = []
-        self.taken = 0
-
-    def take(self, count: int) -> None:
-        """Claim the next `count` machines for this cycle."""
-        cell = self.cell
-        self.taken += count
-        cell.taken += count
-        cell.pool.taken += count
-
-
-class Cell:
-    """All machines of one shape in one pool."""
-
-    __slots__ = ("count", "lots", "pool", "shape", "taken")
-
-    def __init__(self, pool: "Pool", shape: Shape) -> None:
-        self.pool = pool
-        self.shape = shape
-        self.lots: dict[tuple[object, ...], Lot] = {}
-        self.count = 0
-        self.taken = 0
-
-
-class Pool:
-    """All machines in one state: of one cluster if the state binds them, of the whole fleet if it does not."""
-
-    __slots__ = ("cells", "cluster", "count", "owners", "state", "taken", "version")
-
-    def __init__(self, state: MachineState, cluster: str) -> None:
-        self.state = state
-        self.cluster = cluster
-        self.cells: dict[Shape, Cell] = {}
-        self.owners: dict[str, dict[str, list[Lot]]] = {}
-        self.count = 0
-        self.taken = 0
-        self.version = 0
-        """Changes when a cell is added: what a profile can see of this pool must be looked up again."""
-
-    def lots(self) -> Iterator[Lot]:
-        """Walk every lot that has machines."""
-        return (lot for cell in self.cells.values() for lot in cell.lots.values())
-
-    def untake(self) -> None:
-        """Forget the claims of the cycle."""
-        self.taken = 0
-        for cell in self.cells.values():
-            if cell.taken:
-                cell.taken = 0
-                for lot in cell.lots.values():
-                    lot.taken = 0
 
 
 class Fleet:
@@ -262,6 +170,7 @@ class Fleet:
 
     def _count(self, lot: Lot, machine_id: str) -> None:
         self._places[machine_id] = lot
+        lot.holding.viewer = None
         lot.cell.count += 1
         lot.cell.pool.count += 1
 
@@ -295,6 +204,7 @@ class Fleet:
         if lot is None:
             return
         del lot.ids[bisect_left(lot.ids, machine_id)]
+        lot.holding.viewer = None
         lot.cell.count -= 1
         lot.cell.pool.count -= 1
         if not lot.ids:
@@ -311,7 +221,9 @@ class Fleet:
         cell = self._cell(pool, self._shape_of(machine))
         terms = _LOT_FIELDS(machine)
         lot = cell.lots.get((terms, mark))
-        return self._new_lot(cell, terms, mark) if lot is None else lot
+        if lot is None:
+            lot = cell.lots[terms, mark] = Lot(cell, terms, mark)
+        return lot
 
     def _cell(self, pool: Pool, shape: Shape) -> Cell:
         cell = pool.cells.get(shape)
@@ -320,23 +232,19 @@ class Fleet:
             pool.version += 1
         return cell
 
-    def _new_lot(self, cell: Cell, terms: Terms, mark: Mark) -> Lot:
-        lot = cell.lots[terms, mark] = Lot(cell, terms, mark)
-        if lot.fingerprint:
-            cell.pool.owners.setdefault(lot.fingerprint, {}).setdefault(lot.group, []).append(lot)
-        return lot
-
     def _drop(self, lot: Lot) -> None:
         mark = (lot.fingerprint, lot.group, lot.priority, lot.interruption_uusd, lot.reclamation_uusd)
         del lot.cell.lots[(lot.price_uusd, lot.interruption_ppm, lot.capacity_type), mark]
         self._disown(lot)
 
     def _disown(self, lot: Lot) -> None:
+        holding = lot.holding
+        holding.viewer = None
+        holding.taken -= lot.taken
         if lot.fingerprint:
-            groups = lot.cell.pool.owners[lot.fingerprint]
-            groups[lot.group].remove(lot)
-            if not groups[lot.group]:
-                del groups[lot.group]
+            holding.lots.remove(lot)
+            if not holding.lots:
+                del holding.pool.owners[lot.fingerprint][lot.group]
 
     def _stale_for(self, machine: Machine) -> bool:
         return bool(self._stale) and (_ANY_TYPE in self._stale or machine.instance_type in self._stale)

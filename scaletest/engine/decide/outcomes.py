@@ -17,8 +17,8 @@ def outcome_of(turn: Turn) -> Outcome:
         turn.line.row,
         turn.parked,
         turn.choice,
-        claimed_ids(turn.claims),
-        claimed_ids(turn.acquired),
+        claimed_ids(turn.claims) if turn.names is None else turn.names,
+        claimed_ids(turn.acquired) if turn.acquired else (),
         turn.deficit() if short else _NOTHING,
         _why_short(turn) if short else "",
     )

@@ -11,7 +11,8 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
-from scaletest.engine.decide.fleet import Fleet, Lot
+from scaletest.engine.decide.fleet import Fleet
+from scaletest.engine.decide.lots import Lot
 from scaletest.engine.decide.rules import Rules, VictimPriority, VictimScope
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.values import Action, Kind

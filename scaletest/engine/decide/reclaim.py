@@ -6,7 +6,8 @@ been heard since the engine started is left alone: silence is not an empty deman
 
 from collections.abc import Mapping, Sequence
 
-from scaletest.engine.decide.fleet import Fleet, Lot, Pool
+from scaletest.engine.decide.fleet import Fleet
+from scaletest.engine.decide.lots import Lot, Pool
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.values import Action, Kind, NeedRef, Refusal, Settings
 from scaletest.engine.decide.views import keep_rank

@@ -4,7 +4,7 @@ Counts start at nothing on every call: machines that the row already holds are n
 holds the others back, because that is what a hard spread promises.
 """
 
-from scaletest.engine.decide.fleet import Lot, Pool
+from scaletest.engine.decide.lots import Lot, Pool
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.vectors import Vector
 from scaletest.model import Spread

@@ -1,9 +1,9 @@
 """A row's turn: the working record that the passes of one cycle fill in, and the value it becomes."""
 
 from scaletest.engine.decide.lines import Line
+from scaletest.engine.decide.lots import Claim
 from scaletest.engine.decide.values import Choice
 from scaletest.engine.decide.views import View, Views
-from scaletest.engine.decide.walk import Claim
 from scaletest.model import Resources
 
 __all__ = ["Turn", "turns_of"]
@@ -12,7 +12,7 @@ __all__ = ["Turn", "turns_of"]
 class Turn:
     """One row in one cycle: what it claimed, what it acquired, what it still wants (amounts over the view's dims)."""
 
-    __slots__ = ("acquired", "ask", "choice", "claims", "gang", "line", "need", "parked", "view", "wanted")
+    __slots__ = ("acquired", "ask", "choice", "claims", "gang", "line", "names", "need", "parked", "view", "wanted")
 
     def __init__(self, line: Line, view: View, *, parked: bool) -> None:
         ask = line.ask
@@ -24,6 +24,8 @@ class Turn:
         self.parked = parked
         self.choice: Choice | None = None
         self.claims: list[Claim] = []
+        self.names: tuple[str, ...] | None = None
+        """The claimed machines, if somebody has listed them already."""
         self.acquired: list[Claim] = []
         self.wanted = list(ask.wanted)
 

@@ -9,10 +9,12 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Final
 
-from scaletest.engine.decide.fleet import Cell, Fleet, Lot, Pool, Shape
+from scaletest.engine.decide.fleet import Fleet
 from scaletest.engine.decide.lines import Amounts, Ask, Line
+from scaletest.engine.decide.lots import Cell, Holding, Lot, Pool, Shape, Sight
 from scaletest.engine.decide.matching import counted, matches, visible_keys
 from scaletest.engine.decide.rules import Rules
+from scaletest.engine.decide.values import Choice, Rule
 from scaletest.engine.decide.vectors import Place, Vector
 from scaletest.model import MachineState, NeedProfile, Resources
 from scaletest.model.attribution import penalty_uusd
@@ -94,6 +96,24 @@ class View:
         worth = counted(shape.allocatable, self.unit, counting=self.rules.counting)
         key = self.profile.same_key
         return tuple(worth[name] for name in self.dims), (shape.label(key) or "") if key else ""
+
+    def sight(self, holding: Holding) -> Sight | None:
+        """Return what a holding is to this profile, or None if its machines differ in kind or domain.
+
+        The answer is kept with the holding, and forgotten when a machine of it comes or goes.
+        """
+        if holding.viewer is not self:
+            holding.viewer, holding.seen = self, self._sight(holding)
+        return holding.seen
+
+    def _sight(self, holding: Holding) -> Sight | None:
+        lots = holding.lots
+        place = self.place(lots[0].cell.shape)
+        if place is None or any(self.place(lot.cell.shape) is not place for lot in lots):
+            return None
+        names = tuple(sorted([name for lot in lots for name in lot.ids]))
+        claims = [(lot, 0, len(lot.ids)) for lot in lots]
+        return Sight(place, len(names), claims, names, Choice(place[1], Rule.OWN, satisfiable=True))
 
     def cells(self, pool: Pool) -> list[tuple[Cell, Vector]]:
         """Return the pool's cells that the profile can use."""

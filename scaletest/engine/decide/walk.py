@@ -9,13 +9,11 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heapreplace
 from typing import Final
 
-from scaletest.engine.decide.fleet import Lot
+from scaletest.engine.decide.lots import Claim, Lot
 from scaletest.engine.decide.vectors import Vector, needed
 from scaletest.engine.decide.views import Run
 
-__all__ = ["Claim", "claim", "claimed_ids"]
-
-Claim = tuple[Lot, int, int]
+__all__ = ["claim", "claimed_ids"]
 
 _FEW: Final = 4
 

@@ -1,0 +1,156 @@
+"""Machines in lots of interchangeable ones: the pieces of the fleet's index.
+
+A lot holds machines that no live profile, price or attribution can tell apart, sorted by id. Every walk of the rules
+takes machines of a lot in id order, so what is claimed of a lot is always a prefix, and one number (`taken`) stands
+for the claims of a cycle.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from scaletest.engine.decide.values import Choice
+from scaletest.engine.decide.vectors import Place
+from scaletest.model import CapacityType, MachineState, Resources
+from scaletest.model.demand import INSTANCE_TYPE_KEY, ZONE_KEY
+
+__all__ = ["Cell", "Claim", "Holding", "Labels", "Lot", "Mark", "Pool", "Shape", "Sight", "Terms"]
+
+Labels = tuple[tuple[str, str], ...]
+Terms = tuple[int, int, CapacityType]
+"""Price, risk and how it is paid for."""
+Mark = tuple[str, str, int, int, int]
+"""Whose machine it is: fingerprint, group, priority and the two penalties."""
+
+
+class Shape:
+    """What requirements can see of a machine, and what it offers."""
+
+    __slots__ = ("allocatable", "instance_type", "labels", "zone")
+
+    def __init__(self, *, instance_type: str, zone: str, labels: Labels, allocatable: Resources) -> None:
+        self.instance_type = instance_type
+        self.zone = zone
+        self.labels = labels
+        self.allocatable = allocatable
+
+    def label(self, key: str) -> str | None:
+        """Return the value of a label or topology key, or None."""
+        if key == ZONE_KEY:
+            return self.zone
+        if key == INSTANCE_TYPE_KEY:
+            return self.instance_type
+        return next((value for name, value in self.labels if name == key), None)
+
+
+class Lot:
+    """Interchangeable machines of one cell: same price, same risk, same attribution. `ids` is sorted."""
+
+    __slots__ = (
+        "capacity_type", "cell", "fingerprint", "group", "holding", "ids", "interruption_ppm", "interruption_uusd",
+        "keep", "price_uusd", "priority", "reclamation_uusd", "taken",
+    )  # fmt: skip
+
+    def __init__(self, cell: "Cell", terms: Terms, mark: Mark) -> None:
+        self.cell = cell
+        self.price_uusd, self.interruption_ppm, self.capacity_type = terms
+        self.fingerprint, self.group, self.priority, self.interruption_uusd, self.reclamation_uusd = mark
+        self.keep = (self.price_uusd, -self.reclamation_uusd)
+        self.holding = cell.pool.holding(self.fingerprint, self.group)
+        if self.fingerprint:
+            self.holding.lots.append(self)
+        self.ids: list[str] = []
+        self.taken = 0
+
+    def take(self, count: int) -> None:
+        """Claim the next `count` machines for this cycle."""
+        cell = self.cell
+        self.taken += count
+        self.holding.taken += count
+        cell.taken += count
+        cell.pool.taken += count
+
+
+Claim = tuple[Lot, int, int]
+"""Machines of a lot, from one place in it up to another."""
+
+
+class Sight(NamedTuple):
+    """What one view sees in a holding whose machines are all of one kind and in one domain."""
+
+    place: Place
+    machines: int
+    claims: list[Claim]
+    names: tuple[str, ...]
+    choice: Choice
+
+
+class Holding:
+    """A pool's machines that were configured for one row. What is configured for nobody is not listed."""
+
+    __slots__ = ("lots", "pool", "seen", "taken", "viewer")
+
+    def __init__(self, pool: "Pool") -> None:
+        self.pool = pool
+        self.lots: list[Lot] = []
+        self.taken = 0
+        self.viewer: object = None
+        """Who looked last, until a machine comes or goes."""
+        self.seen: Sight | None = None
+
+    def take_all(self) -> None:
+        """Claim every machine, none of which is claimed yet."""
+        for lot in self.lots:
+            count = lot.taken = len(lot.ids)
+            lot.cell.taken += count
+            self.taken += count
+        self.pool.taken += self.taken
+
+
+class Cell:
+    """All machines of one shape in one pool."""
+
+    __slots__ = ("count", "lots", "pool", "shape", "taken")
+
+    def __init__(self, pool: "Pool", shape: Shape) -> None:
+        self.pool = pool
+        self.shape = shape
+        self.lots: dict[tuple[object, ...], Lot] = {}
+        self.count = 0
+        self.taken = 0
+
+
+class Pool:
+    """All machines in one state: of one cluster if the state binds them, of the whole fleet if it does not."""
+
+    __slots__ = ("cells", "cluster", "count", "owners", "state", "taken", "version")
+
+    def __init__(self, state: MachineState, cluster: str) -> None:
+        self.state = state
+        self.cluster = cluster
+        self.cells: dict[Shape, Cell] = {}
+        self.owners: dict[str, dict[str, Holding]] = {}
+        self.count = 0
+        self.taken = 0
+        self.version = 0
+        """Changes when a cell is added: what a profile can see of this pool must be looked up again."""
+
+    def holding(self, fingerprint: str, group: str) -> Holding:
+        """Return what was configured for one row."""
+        groups = self.owners.setdefault(fingerprint, {})
+        found = groups.get(group)
+        if found is None:
+            found = groups[group] = Holding(self)
+        return found
+
+    def lots(self) -> Iterator[Lot]:
+        """Walk every lot that has machines."""
+        return (lot for cell in self.cells.values() for lot in cell.lots.values())
+
+    def untake(self) -> None:
+        """Forget the claims of the cycle."""
+        self.taken = 0
+        for cell in self.cells.values():
+            if cell.taken:
+                cell.taken = 0
+                for lot in cell.lots.values():
+                    lot.taken = lot.holding.taken = 0
