@@ -4,7 +4,7 @@ Rows take their turn in precedence order, which is the outcome the optimistic br
 acquires inside its chosen domain only. A hard spread keeps the values of its key within the skew.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import Final
 
@@ -15,12 +15,12 @@ from scaletest.engine.decide.lots import Pool
 from scaletest.engine.decide.rules import Displacement, GangDomain, Rules
 from scaletest.engine.decide.spread import claim_spread
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.views import Run
+from scaletest.engine.decide.views import Offers
 from scaletest.engine.decide.walk import claim
 
 __all__ = ["Acquire"]
 
-GangRuns = Callable[[Turn, Pool], Iterable[Run]]
+GangOffers = Callable[[Turn, Pool], Offers]
 
 
 class Acquire:
@@ -28,7 +28,7 @@ class Acquire:
 
     def __init__(self, fleet: Fleet, rules: Rules) -> None:
         self._fleet = fleet
-        self._gang_runs = _GANG_DOMAINS[rules.gang_domain]
+        self._gang_offers = _GANG_DOMAINS[rules.gang_domain]
         self._displacing = rules.displacement is Displacement.EQUAL_TOO
 
     def run(self, turns: list[Turn]) -> int:
@@ -47,18 +47,18 @@ class Acquire:
     def _from(self, pool: Pool, turn: Turn) -> None:
         if turn.gang:
             if not turn.parked:
-                claim(self._gang_runs(turn, pool), turn.wanted, turn.acquired)
+                claim(self._gang_offers(turn, pool), turn.view.rank(pool.state), turn.wanted, turn.acquired)
         elif turn.need.profile.spread:
             claim_spread(turn, pool)
         else:
-            claim(turn.view.runs(pool), turn.wanted, turn.acquired)
+            claim(turn.view.offers(pool), turn.view.rank(pool.state), turn.wanted, turn.acquired)
 
 
-def _chosen_once(turn: Turn, pool: Pool) -> Iterable[Run]:
-    return () if turn.domain is None else turn.view.domain_runs(pool, turn.domain)
+def _chosen_once(turn: Turn, pool: Pool) -> Offers:
+    return [] if turn.domain is None else turn.view.domain_offers(pool, turn.domain)
 
 
-def _chosen_again(turn: Turn, pool: Pool) -> Iterable[Run]:
+def _chosen_again(turn: Turn, pool: Pool) -> Offers:
     """Score this pool's domains alone against what is left, forgetting where the gang was credited."""
     view = turn.view
     rank = view.rank(pool.state)
@@ -73,9 +73,9 @@ def _chosen_again(turn: Turn, pool: Pool) -> Iterable[Run]:
         head = min(rank(lot) for cell, _ in cells for lot in cell.lots.values() if len(lot.ids) > lot.taken)
         score = (0 if covers else 1, 0 if covers else -count, head, value)
         best = score if best is None else min(best, score)
-    return () if best is None else view.domain_runs(pool, best[3])
+    return [] if best is None else view.domain_offers(pool, best[3])
 
 
-_GANG_DOMAINS: Final = MappingProxyType[GangDomain, GangRuns](
+_GANG_DOMAINS: Final = MappingProxyType[GangDomain, GangOffers](
     {GangDomain.CHOSEN_ONCE: _chosen_once, GangDomain.CHOSEN_AGAIN: _chosen_again}
 )

@@ -5,7 +5,7 @@ in order; each claims whole machines in keep order and stops when it is covered,
 excess. A gang first gets one domain for the cycle, chosen over what is bound and what could be acquired together.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import chain
 from types import MappingProxyType
 from typing import Final
@@ -15,14 +15,13 @@ from scaletest.engine.decide.fleet import Fleet
 from scaletest.engine.decide.lots import Holding, Lot, Pool, Sight
 from scaletest.engine.decide.rules import ClaimOrder, CreditScope, Own, Rules
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.vectors import Vector
-from scaletest.engine.decide.views import Run, keep_rank, runs_of
+from scaletest.engine.decide.views import Offers, keep_rank
 from scaletest.engine.decide.walk import claim
 from scaletest.model import MachineState, Need
 
 __all__ = ["Credit"]
 
-Sections = Iterable[list[Run]]
+Sections = Iterable[Offers]
 ClaimGang = Callable[[Turn, list[Placed], Sections], bool]
 
 
@@ -56,12 +55,12 @@ class Credit:
 
     def _plain(self, turn: Turn) -> None:
         for pool in self._bound_pools(turn.need):
-            if claim(turn.view.runs(pool), turn.wanted, turn.claims):
+            if claim(turn.view.offers(pool), keep_rank, turn.wanted, turn.claims):
                 return
         if self._counts_creating:
             pool = self._fleet.pool(MachineState.CREATING)
             mine = own_by_fingerprint(pool, turn.need)
-            claim(runs_of(_usable(turn, mine), keep_rank), turn.wanted, turn.claims)
+            claim(_usable(turn, mine), keep_rank, turn.wanted, turn.claims)
 
     def _gang(self, turn: Turn) -> None:
         if self._served_often and self._still_served(turn):
@@ -74,10 +73,10 @@ class Credit:
             return
         # Sections are sorted only if they are reached: a gang that its own machines cover never looks at them.
         if self._anywhere:
-            sections = (turn.view.runs(pool) for pool in pools)
+            sections = (turn.view.offers(pool) for pool in pools)
         else:
             own = [placed for placed in own if placed[2] == domain]
-            sections = (turn.view.domain_runs(pool, domain) for pool in pools)
+            sections = (turn.view.domain_offers(pool, domain) for pool in pools)
         covered = self._claim_gang(turn, own, sections)
         self._domains.note_claims(turn)
         if not covered and self._consumes and not turn.parked:
@@ -130,23 +129,24 @@ class Credit:
         """Take what the gang is going to acquire out of sight of the gangs after it."""
         wanted = list(turn.wanted)
         for state in ACQUIRABLE:
-            if claim(turn.view.domain_runs(self._fleet.pool(state), domain), wanted, []):
+            offers = turn.view.domain_offers(self._fleet.pool(state), domain)
+            if claim(offers, turn.view.rank(state), wanted, []):
                 return
 
 
-def _usable(turn: Turn, lots: Iterable[Lot]) -> Iterator[tuple[Lot, Vector]]:
-    return (
+def _usable(turn: Turn, lots: Iterable[Lot]) -> Offers:
+    return [
         (lot, place[0])
         for lot in lots
         if len(lot.ids) > lot.taken and (place := turn.view.place(lot.cell.shape)) is not None
-    )
+    ]
 
 
 _SECTIONS: Final = (MachineState.CONFIGURED, MachineState.CONFIGURING, MachineState.CREATING)
 
 
-def _own_runs(own: list[Placed]) -> list[Run]:
-    return runs_of([(lot, vector) for lot, vector, _ in own], _section_rank)
+def _offers_of(own: list[Placed]) -> Offers:
+    return [(lot, vector) for lot, vector, _ in own]
 
 
 def _section_rank(lot: Lot) -> tuple[int, ...]:
@@ -155,17 +155,18 @@ def _section_rank(lot: Lot) -> tuple[int, ...]:
 
 def _incumbent_first(turn: Turn, own: list[Placed], sections: Sections) -> bool:
     """Claim own machines first, each side in keep order: a maturing neighbour cannot push a serving machine out."""
-    return claim(_own_runs(own), turn.wanted, turn.claims) or _keep_order(turn, [], sections)
+    return claim(_offers_of(own), _section_rank, turn.wanted, turn.claims) or _keep_order(turn, [], sections)
 
 
 def _incumbent_by_id(turn: Turn, own: list[Placed], sections: Sections) -> bool:
-    run = [(lot, vector) for lot, vector, _ in own]
-    return claim([run] if run else [], turn.wanted, turn.claims) or _keep_order(turn, [], sections)
+    return claim(_offers_of(own), lambda _: (), turn.wanted, turn.claims) or _keep_order(turn, [], sections)
 
 
 def _keep_order(turn: Turn, own: list[Placed], sections: Sections) -> bool:
     creating = [placed for placed in own if placed[0].cell.pool.state is MachineState.CREATING]
-    return any(claim(runs, turn.wanted, turn.claims) for runs in chain(sections, (_own_runs(creating),)))
+    return any(
+        claim(offers, keep_rank, turn.wanted, turn.claims) for offers in chain(sections, (_offers_of(creating),))
+    )
 
 
 _CLAIM_ORDERS: Final = MappingProxyType[ClaimOrder, ClaimGang](

@@ -80,7 +80,7 @@ class Engine:
             refusals=(*refusals, *unheard, *capped, *held, *passed.refusals),
             shortfalls=tuple(shorts[: settings.reported_shortfalls]),
             memory=Memory(stalled, {short.fingerprint: short.age_cycles for short in shorts}),
-            folded_rows=sum([line.row.gangs > 0 for line in lines]),
+            folded_rows=sum([line.gangs > 0 for line in lines]),
             displacements=displacements,
             wake=passed.wake,
         )

@@ -45,7 +45,7 @@ def _by_stripped_profile(folding: Mapping[Ask, int]) -> Iterable[list[Ask]]:
 
 def _folded(ask: Ask, gangs: int) -> Line:
     known = ask.folded
-    if known is not None and known.row.gangs == gangs:
+    if known is not None and known.gangs == gangs:
         return known
     plain = Need(
         cluster=ask.cluster,
@@ -53,7 +53,7 @@ def _folded(ask: Ask, gangs: int) -> Line:
         aggregate=ask.aggregate.times(gangs),
         min_unit=ask.aggregate,
     )
-    ask.folded = Line(plain, Ask(plain), gangs=gangs)
+    ask.folded = Line(plain, Ask(plain), gangs)
     return ask.folded
 
 

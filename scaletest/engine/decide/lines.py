@@ -8,7 +8,7 @@ nothing but their group.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from scaletest.engine.decide.values import NeedRef, Refusal, Row, ref_of
+from scaletest.engine.decide.values import Refusal, Row
 from scaletest.engine.decide.vectors import Vector, needed
 from scaletest.model import Need
 
@@ -21,12 +21,19 @@ AskKey = tuple[str, str, Amounts, Amounts]
 class Ask:
     """What a row asks for and of whom: all of it but its group."""
 
-    __slots__ = ("_enough", "aggregate", "cluster", "dims", "folded", "gang", "min_unit", "profile", "wanted")
+    __slots__ = (
+        "_enough", "aggregate", "cluster", "dims", "fingerprint", "folded", "gang", "min_unit", "precedence", "profile",
+        "wanted",
+    )  # fmt: skip
 
     def __init__(self, need: Need) -> None:
+        profile = need.profile
         self.cluster = need.cluster
-        self.profile = need.profile
-        self.gang = need.profile.same_key is not None
+        self.profile = profile
+        self.fingerprint = profile.fingerprint
+        self.precedence = (profile.priority, profile.interruption.ordinal, profile.reclamation.ordinal)
+        """The rank of its demand; a larger one goes first and only a larger one displaces."""
+        self.gang = profile.same_key is not None
         self.aggregate = need.aggregate
         self.min_unit = need.min_unit
         self.dims = tuple([name for name, _ in need.aggregate.amounts])
@@ -44,15 +51,24 @@ class Ask:
 
 
 class Line:
-    """A row with its ask and its name."""
+    """A row with its ask and its key: cluster, fingerprint and group, as a NeedRef names them."""
 
-    __slots__ = ("ask", "need", "ref", "row")
+    __slots__ = ("_row", "ask", "gangs", "key", "need")
 
-    def __init__(self, need: Need, ask: Ask, *, gangs: int = 0) -> None:
+    def __init__(self, need: Need, ask: Ask, gangs: int = 0) -> None:
         self.need = need
         self.ask = ask
-        self.row = Row(need, gangs)
-        self.ref: NeedRef = ref_of(need)
+        self.gangs = gangs
+        self.key = (ask.cluster, ask.fingerprint, need.group)
+        self._row: Row | None = None
+
+    @property
+    def row(self) -> Row:
+        """Return the row as outcomes carry it; most gangs fold and never have one of their own."""
+        row = self._row
+        if row is None:
+            row = self._row = Row(self.need, self.gangs)
+        return row
 
 
 class Lines:
@@ -87,12 +103,12 @@ class Lines:
 
     def _merged(self, lines: list[Line]) -> list[Line]:
         """Return one line per (cluster, profile, group): amounts add up and the largest unit stays."""
-        if len({line.ref for line in lines}) == len(lines):
+        if len({line.key for line in lines}) == len(lines):
             return lines
-        seen: dict[NeedRef, Line] = {}
+        seen: dict[tuple[str, str, str], Line] = {}
         for line in lines:
-            twin = seen.get(line.ref)
-            seen[line.ref] = line if twin is None else self._line(_together(twin.need, line.need))
+            twin = seen.get(line.key)
+            seen[line.key] = line if twin is None else self._line(_together(twin.need, line.need))
         return list(seen.values())
 
 

@@ -1,7 +1,7 @@
 """From turns to values: what each row got and why it got no more, and the actions that acquire for it."""
 
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.values import Action, Kind, Outcome
+from scaletest.engine.decide.values import Action, Kind, Outcome, ref_of
 from scaletest.engine.decide.walk import claimed_ids
 from scaletest.model import MachineState, Resources
 
@@ -57,7 +57,7 @@ def _acquired_by(turn: Turn) -> list[Action]:
         domain = place[1] if turn.gang and (place := turn.view.place(lot.cell.shape)) is not None else None
         entries += [(order, machine, domain) for machine in lot.ids[start:stop]]
     entries.sort(key=lambda entry: entry[:2])
-    ref, reason = turn.line.ref, _why_acquired(turn)
+    ref, reason = ref_of(turn.need), _why_acquired(turn)
     return [
         Action(Kind.PROVISION, machine, ref, domain, "acquire.speculative", f"{reason}; no Idle machine is left for it")
         if order[0]

@@ -15,7 +15,7 @@ from scaletest.engine.decide.fleet import Fleet
 from scaletest.engine.decide.lots import Lot
 from scaletest.engine.decide.rules import Rules, VictimPriority, VictimScope
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.values import Action, Kind
+from scaletest.engine.decide.values import Action, Kind, ref_of
 from scaletest.engine.decide.vectors import Vector
 from scaletest.engine.decide.views import View, Views
 from scaletest.model import US_PER_SECOND, MachineState, Resources
@@ -134,7 +134,7 @@ def _preemption(turn: Turn, machine: str, lot: Lot) -> Action:
     return Action(
         Kind.PREEMPT,
         machine,
-        turn.line.ref,
+        ref_of(turn.need),
         turn.domain,
         "phase2.inversion",
         f"priority {priority} is short and this machine serves priority {lot.priority}",

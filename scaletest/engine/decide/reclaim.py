@@ -28,7 +28,7 @@ def reclaim(
     """
     actions: list[Action] = []
     refusals: list[Refusal] = []
-    rows: dict[NeedRef, Turn] | None = None
+    rows: dict[tuple[str, str, str], Turn] | None = None
     for pool in fleet.pools(MachineState.CONFIGURED):
         if pool.count == pool.taken:
             continue
@@ -39,7 +39,7 @@ def reclaim(
                 refusals.append(Refusal(pool.cluster, "first-roll-up", reason, len(excess)))
             continue
         if rows is None:
-            rows = {turn.line.ref: turn for turn in turns}
+            rows = {turn.line.key: turn for turn in turns}
         actions.extend(_reclamation(machine, lot, rows) for machine, lot in excess)
     return actions, refusals
 
@@ -50,7 +50,7 @@ def _excess(pool: Pool, gone: frozenset[str]) -> list[tuple[str, Lot]]:
     return [(machine, lot) for _, machine, lot in left if machine not in gone]
 
 
-def _reclamation(machine: str, lot: Lot, rows: Mapping[NeedRef, Turn]) -> Action:
+def _reclamation(machine: str, lot: Lot, rows: Mapping[tuple[str, str, str], Turn]) -> Action:
     ref = NeedRef(lot.cell.pool.cluster, lot.fingerprint, lot.group)
     turn = rows.get(ref)
     domain = turn.domain if turn is not None else None

@@ -4,18 +4,12 @@ from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Final
 
-from scaletest.engine.decide.lines import Line
+from scaletest.engine.decide.lines import Amounts, Line
 from scaletest.engine.decide.rules import RowOrder
-from scaletest.model import NeedProfile
 
-__all__ = ["order_of", "precedence"]
+__all__ = ["order_of"]
 
 RowSort = Callable[[Iterable[Line]], list[Line]]
-
-
-def precedence(profile: NeedProfile) -> tuple[int, int, int]:
-    """Return the rank of a profile's demand; a larger one goes first and only a larger one displaces."""
-    return (profile.priority, profile.interruption.ordinal, profile.reclamation.ordinal)
 
 
 def order_of(order: RowOrder) -> RowSort:
@@ -31,20 +25,14 @@ def _canonical(lines: Iterable[Line]) -> list[Line]:
     return sorted(lines, key=_canonical_key)
 
 
-def _canonical_key(line: Line) -> tuple[int, int, int, bool, str, str, str, tuple[tuple[str, int], ...]]:
-    profile, gangs, ref = line.ask.profile, line.row.gangs, line.ref
-    return (
-        -profile.priority,
-        -profile.interruption.ordinal,
-        -profile.reclamation.ordinal,
-        gangs > 0,
-        *ref,
-        tuple((name, -amount) for name, amount in line.need.min_unit.amounts) if gangs else (),
-    )
+def _canonical_key(line: Line) -> tuple[int, int, int, bool, tuple[str, str, str], Amounts]:
+    priority, interruption, reclamation = line.ask.precedence
+    unit = tuple([(name, -amount) for name, amount in line.need.min_unit.amounts]) if line.gangs else ()
+    return -priority, -interruption, -reclamation, line.gangs > 0, line.key, unit
 
 
 def _as_received(lines: Iterable[Line]) -> list[Line]:
-    return sorted(lines, key=lambda line: precedence(line.ask.profile), reverse=True)
+    return sorted(lines, key=lambda line: line.ask.precedence, reverse=True)
 
 
 _ORDERS: Final = MappingProxyType[RowOrder, RowSort](

@@ -1,12 +1,11 @@
-"""What one profile sees of the fleet: the cells it can use, by domain, and the lots of a pool in walking order.
+"""What one profile sees of the fleet: the cells it can use, by domain, and their lots that have machines left.
 
 A view is looked up by (profile, unit, dimensions) and lives across cycles; it re-reads a pool only when the pool says
 that its cells or lots changed.
 """
 
 from collections.abc import Callable, Iterable
-from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Final
 
 from scaletest.engine.decide.fleet import Fleet
@@ -19,25 +18,14 @@ from scaletest.engine.decide.vectors import Place, Vector
 from scaletest.model import MachineState, NeedProfile, Resources
 from scaletest.model.attribution import penalty_uusd
 
-__all__ = ["Run", "View", "Views", "runs_of"]
+__all__ = ["Offers", "Rank", "View", "Views", "keep_rank"]
 
-Run = list[tuple[Lot, Vector]]
-"""Lots that tie in walking order: machines are taken from all of them by id."""
+Offers = list[tuple[Lot, Vector]]
+"""Lots with machines to take, and what one machine counts for."""
 Rank = Callable[[Lot], tuple[int, ...]]
 
 _PPM: Final = 1_000_000
 _MOST_VIEWS: Final = 16_384
-
-
-def runs_of(lots: Iterable[tuple[Lot, Vector]], rank: Rank) -> list[Run]:
-    """Sort lots into runs of equal rank."""
-    lots = list(lots)
-    if len(lots) == 1:
-        return [lots]
-    ranked = sorted([(rank(lot), lot, vector) for lot, vector in lots], key=itemgetter(0))
-    if ranked and ranked[0][0] == ranked[-1][0]:
-        return [lots]
-    return [[(lot, vector) for _, lot, vector in run] for _, run in groupby(ranked, key=itemgetter(0))]
 
 
 keep_rank: Rank = attrgetter("keep")
@@ -52,6 +40,7 @@ class View:
         "_domains",
         "_kinds",
         "_placed",
+        "_vectors",
         "dims",
         "places",
         "profile",
@@ -72,6 +61,7 @@ class View:
         self.places: dict[Shape, Place | None] = {}
         """What `place` has answered so far."""
         self._kinds: dict[Place, Place] = {}
+        self._vectors: dict[Vector, Vector] = {}
         self._cells: dict[Pool, tuple[int, list[tuple[Cell, Vector]]]] = {}
         self._placed: dict[Pool, tuple[int, list[tuple[str, Cell, Vector]]]] = {}
         self._domains: dict[Pool, tuple[int, dict[str, list[tuple[Cell, Vector]]]]] = {}
@@ -79,7 +69,7 @@ class View:
     def place(self, shape: Shape) -> Place | None:
         """Return what a machine of this shape counts for and its domain, or None if the profile cannot use it.
 
-        Equal answers are the same object.
+        Equal answers are the same object, and so are their equal parts.
         """
         try:
             return self.places[shape]
@@ -95,7 +85,8 @@ class View:
             return None
         worth = counted(shape.allocatable, self.unit, counting=self.rules.counting)
         key = self.profile.same_key
-        return tuple(worth[name] for name in self.dims), (shape.label(key) or "") if key else ""
+        vector = tuple([worth[name] for name in self.dims])
+        return self._vectors.setdefault(vector, vector), (shape.label(key) or "") if key else ""
 
     def sight(self, holding: Holding) -> Sight | None:
         """Return what a holding is to this profile, or None if its machines differ in kind or domain.
@@ -146,29 +137,29 @@ class View:
         self._placed[pool] = (pool.version, found)
         return found
 
-    def runs(self, pool: Pool) -> list[Run]:
-        """Return the pool's usable lots in walking order; cells with nothing left are left out."""
-        return self._sorted(pool, self.cells(pool))
+    def offers(self, pool: Pool) -> Offers:
+        """Return the pool's usable lots that have machines left."""
+        return _with_machines(self.cells(pool))
 
-    def domain_runs(self, pool: Pool, domain: str) -> list[Run]:
-        """Return the usable lots of one domain in walking order."""
-        return self._sorted(pool, self.domains(pool).get(domain, ()))
-
-    def _sorted(self, pool: Pool, cells: Iterable[tuple[Cell, Vector]]) -> list[Run]:
-        lots = [
-            (lot, vector)
-            for cell, vector in cells
-            if cell.count > cell.taken
-            for lot in cell.lots.values()
-            if len(lot.ids) > lot.taken
-        ]
-        return runs_of(lots, self.rank(pool.state))
+    def domain_offers(self, pool: Pool, domain: str) -> Offers:
+        """Return the usable lots of one domain that have machines left."""
+        return _with_machines(self.domains(pool).get(domain, ()))
 
     def rank(self, state: MachineState) -> Rank:
         """Return how lots in a state are ordered for this profile."""
         if state is MachineState.IDLE:
             return self.rank_idle
         return self.rank_spec if state is MachineState.SPECULATIVE else keep_rank
+
+
+def _with_machines(cells: Iterable[tuple[Cell, Vector]]) -> Offers:
+    return [
+        (lot, vector)
+        for cell, vector in cells
+        if cell.count > cell.taken
+        for lot in cell.lots.values()
+        if len(lot.ids) > lot.taken
+    ]
 
 
 class Views:
@@ -187,7 +178,7 @@ class Views:
     def show(self, lines: Iterable[Line], *, as_gangs: bool) -> None:
         """Make every label that these rows' profiles look at visible; if that is news, start all views anew."""
         for ask in dict.fromkeys(map(attrgetter("ask"), lines)):
-            mark = (ask.profile.fingerprint, as_gangs)
+            mark = (ask.fingerprint, as_gangs)
             if mark not in self._shown:
                 self._shown.add(mark)
                 self.fleet.see(*visible_keys(ask.profile, as_gang=as_gangs))
@@ -211,7 +202,7 @@ class Views:
 
     def with_floor(self, ask: Ask, *, floor: bool) -> View:
         """Return the view of a row; `floor` says whether machines must hold one unit."""
-        key = (ask.profile.fingerprint, ask.min_unit.amounts, ask.dims, floor)
+        key = (ask.fingerprint, ask.min_unit.amounts, ask.dims, floor)
         view = self._views.get(key)
         if view is None:
             view = self._views[key] = View(ask, self.rules, floor=floor)
@@ -219,7 +210,7 @@ class Views:
 
     def fits_one_machine(self, ask: Ask) -> bool:
         """Say whether a whole gang fits on some machine: bound or being bound to its cluster, Idle or Speculative."""
-        key = (ask.profile.fingerprint, ask.aggregate.amounts)
+        key = (ask.fingerprint, ask.aggregate.amounts)
         known = self._fits.get(key)
         if known is None:
             shapes = self._holding(ask)
@@ -232,7 +223,7 @@ class Views:
 
     def _holding(self, ask: Ask) -> list[Shape]:
         shapes = self.fleet.shapes
-        key = (ask.profile.fingerprint, ask.aggregate.amounts)
+        key = (ask.fingerprint, ask.aggregate.amounts)
         known = self._holders.get(key)
         if known is not None and known[0] == len(shapes):
             return known[1]
