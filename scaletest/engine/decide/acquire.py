@@ -70,7 +70,7 @@ def _chosen_again(turn: Turn, pool: Pool) -> Offers:
             continue
         totals = [sum(number * vector[index] for number, vector in free) for index in range(len(turn.wanted))]
         covers = all(have >= want for have, want in zip(totals, turn.wanted, strict=True))
-        head = min(rank(lot) for cell, _ in cells for lot in cell.lots.values() if len(lot.ids) > lot.taken)
+        head = min(rank(lot) for cell, _ in cells for lot in cell.lots.values() if lot.count > lot.taken)
         score = (0 if covers else 1, 0 if covers else -count, head, value)
         best = score if best is None else min(best, score)
     return [] if best is None else view.domain_offers(pool, best[3])

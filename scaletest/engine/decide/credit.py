@@ -138,7 +138,7 @@ def _usable(turn: Turn, lots: Iterable[Lot]) -> Offers:
     return [
         (lot, place[0])
         for lot in lots
-        if len(lot.ids) > lot.taken and (place := turn.view.place(lot.cell.shape)) is not None
+        if lot.count > lot.taken and (place := turn.view.place(lot.cell.shape)) is not None
     ]
 
 

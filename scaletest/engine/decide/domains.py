@@ -89,7 +89,7 @@ class Domains:
         for pool in pools:
             for lot in self._own(pool, turn.need):
                 place = turn.view.place(lot.cell.shape)
-                if place is not None and len(lot.ids) > lot.taken:
+                if place is not None and lot.count > lot.taken:
                     found.append((lot, place[0], place[1]))
         return found
 
@@ -200,7 +200,7 @@ def _by_domain(own: list[Placed]) -> Held:
 def _add(held: Held, placed: Placed) -> None:
     lot, vector, value = placed
     counts = held.setdefault(vector, {})
-    counts[value] = counts.get(value, 0) + len(lot.ids) - lot.taken
+    counts[value] = counts.get(value, 0) + lot.count - lot.taken
 
 
 def _bound(turn: Turn, pools: list[Pool]) -> Held:

@@ -10,7 +10,8 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
-from scaletest.engine.decide.lines import Amounts, Ask, Line
+from scaletest.engine.decide.lines import Ask, Line
+from scaletest.engine.decide.lots import Amounts
 from scaletest.engine.decide.rules import Fold
 from scaletest.model import Need
 

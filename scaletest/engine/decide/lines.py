@@ -8,13 +8,13 @@ nothing but their group.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from scaletest.engine.decide.lots import Amounts
 from scaletest.engine.decide.values import Refusal, Row
 from scaletest.engine.decide.vectors import Vector, needed
 from scaletest.model import Need
 
-__all__ = ["Amounts", "Ask", "Line", "Lines"]
+__all__ = ["Ask", "Line", "Lines"]
 
-Amounts = tuple[tuple[str, int], ...]
 AskKey = tuple[str, str, Amounts, Amounts]
 
 

@@ -5,21 +5,40 @@ takes machines of a lot in id order, so what is claimed of a lot is always a pre
 for the claims of a cycle.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from scaletest.engine.decide.values import Choice
 from scaletest.engine.decide.vectors import Place
 from scaletest.model import CapacityType, MachineState, Resources
 from scaletest.model.demand import INSTANCE_TYPE_KEY, ZONE_KEY
 
-__all__ = ["Cell", "Claim", "Holding", "Labels", "Lot", "Mark", "Pool", "Shape", "Sight", "Terms"]
+__all__ = [
+    "NO_MARK",
+    "Amounts",
+    "Cell",
+    "Claim",
+    "Holding",
+    "Labels",
+    "Look",
+    "Lot",
+    "Mark",
+    "Pool",
+    "Shape",
+    "Sight",
+    "Terms",
+]
 
 Labels = tuple[tuple[str, str], ...]
-Terms = tuple[int, int, CapacityType]
+Amounts = tuple[tuple[str, int], ...]
+Look = tuple[str, str, Labels, Amounts]
+"""Instance type, zone, labels and what it offers."""
+Terms = tuple[int, int, str]
 """Price, risk and how it is paid for."""
 Mark = tuple[str, str, int, int, int]
 """Whose machine it is: fingerprint, group, priority and the two penalties."""
+NO_MARK: Final[Mark] = ("", "", 0, 0, 0)
 
 
 class Shape:
@@ -27,11 +46,9 @@ class Shape:
 
     __slots__ = ("allocatable", "instance_type", "labels", "zone")
 
-    def __init__(self, *, instance_type: str, zone: str, labels: Labels, allocatable: Resources) -> None:
-        self.instance_type = instance_type
-        self.zone = zone
-        self.labels = labels
-        self.allocatable = allocatable
+    def __init__(self, look: Look) -> None:
+        self.instance_type, self.zone, self.labels, amounts = look
+        self.allocatable = Resources(amounts)
 
     def label(self, key: str) -> str | None:
         """Return the value of a label or topology key, or None."""
@@ -43,23 +60,57 @@ class Shape:
 
 
 class Lot:
-    """Interchangeable machines of one cell: same price, same risk, same attribution. `ids` is sorted."""
+    """Interchangeable machines of one cell: same price, same risk, same attribution."""
 
     __slots__ = (
-        "capacity_type", "cell", "fingerprint", "group", "holding", "ids", "interruption_ppm", "interruption_uusd",
-        "keep", "price_uusd", "priority", "reclamation_uusd", "taken",
+        "_ids", "_sorted", "capacity_type", "cell", "count", "fingerprint", "group", "holding", "interruption_ppm",
+        "interruption_uusd", "keep", "mark", "price_uusd", "priority", "reclamation_uusd", "taken", "terms",
     )  # fmt: skip
 
     def __init__(self, cell: "Cell", terms: Terms, mark: Mark) -> None:
         self.cell = cell
-        self.price_uusd, self.interruption_ppm, self.capacity_type = terms
+        self.terms, self.mark = terms, mark
+        self.price_uusd, self.interruption_ppm, paid = terms
+        self.capacity_type = CapacityType(paid)
         self.fingerprint, self.group, self.priority, self.interruption_uusd, self.reclamation_uusd = mark
         self.keep = (self.price_uusd, -self.reclamation_uusd)
         self.holding = cell.pool.holding(self.fingerprint, self.group)
         if self.fingerprint:
             self.holding.lots.append(self)
-        self.ids: list[str] = []
+        self.count = 0
         self.taken = 0
+        self._ids: list[str] = []
+        self._sorted = True
+
+    @property
+    def ids(self) -> list[str]:
+        """Return the machines, sorted."""
+        if not self._sorted:
+            self._ids.sort()
+            self._sorted = True
+        return self._ids
+
+    def fill(self, names: list[str]) -> None:
+        """Add many machines; they are sorted when somebody looks, because most of a fleet is not looked at."""
+        self._ids += names
+        self._sorted = False
+        self._grow(len(names))
+
+    def add(self, name: str) -> None:
+        """Add one machine."""
+        insort(self.ids, name)
+        self._grow(1)
+
+    def remove(self, name: str) -> None:
+        """Remove one machine, which is there."""
+        del self.ids[bisect_left(self.ids, name)]
+        self._grow(-1)
+
+    def _grow(self, machines: int) -> None:
+        self.count += machines
+        self.cell.count += machines
+        self.cell.pool.count += machines
+        self.holding.viewer = None
 
     def take(self, count: int) -> None:
         """Claim the next `count` machines for this cycle."""
@@ -100,7 +151,7 @@ class Holding:
     def take_all(self) -> None:
         """Claim every machine, none of which is claimed yet."""
         for lot in self.lots:
-            count = lot.taken = len(lot.ids)
+            count = lot.taken = lot.count
             lot.cell.taken += count
             self.taken += count
         self.pool.taken += self.taken
@@ -114,9 +165,14 @@ class Cell:
     def __init__(self, pool: "Pool", shape: Shape) -> None:
         self.pool = pool
         self.shape = shape
-        self.lots: dict[tuple[object, ...], Lot] = {}
+        self.lots: dict[tuple[Terms, Mark], Lot] = {}
         self.count = 0
         self.taken = 0
+
+    def new_lot(self, terms: Terms, mark: Mark) -> Lot:
+        """Add an empty lot."""
+        lot = self.lots[terms, mark] = Lot(self, terms, mark)
+        return lot
 
 
 class Pool:
@@ -133,6 +189,12 @@ class Pool:
         self.taken = 0
         self.version = 0
         """Changes when a cell is added: what a profile can see of this pool must be looked up again."""
+
+    def new_cell(self, shape: Shape) -> Cell:
+        """Add an empty cell."""
+        cell = self.cells[shape] = Cell(self, shape)
+        self.version += 1
+        return cell
 
     def holding(self, fingerprint: str, group: str) -> Holding:
         """Return what was configured for one row."""

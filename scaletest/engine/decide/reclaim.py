@@ -45,7 +45,8 @@ def reclaim(
 
 
 def _excess(pool: Pool, gone: frozenset[str]) -> list[tuple[str, Lot]]:
-    left = [(keep_rank(lot), machine, lot) for lot in pool.lots() for machine in lot.ids[lot.taken :]]
+    lots = [lot for lot in pool.lots() if lot.count > lot.taken]
+    left = [(keep_rank(lot), machine, lot) for lot in lots for machine in lot.ids[lot.taken :]]
     left.sort(key=lambda entry: entry[:2])
     return [(machine, lot) for _, machine, lot in left if machine not in gone]
 
@@ -76,7 +77,7 @@ def release(
         hold_us = settings.holds_us.get(lot.capacity_type)
         kind = str(lot.capacity_type)
         if hold_us is None:
-            kept = len(lot.ids) - lot.taken if claimed else len(lot.ids)
+            kept = lot.count - lot.taken if claimed else lot.count
             reason = f"{kind} is kept for ever"
             held[reason] = held.get(reason, 0) + kept
             continue

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Final
 
-from scaletest.engine.decide.lines import Amounts, Line
+from scaletest.engine.decide.lines import Line
+from scaletest.engine.decide.lots import Amounts
 from scaletest.engine.decide.rules import RowOrder
 
 __all__ = ["order_of"]

@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import Final
 
 from scaletest.engine.decide.fleet import Fleet
-from scaletest.engine.decide.lines import Amounts, Ask, Line
-from scaletest.engine.decide.lots import Cell, Holding, Lot, Pool, Shape, Sight
+from scaletest.engine.decide.lines import Ask, Line
+from scaletest.engine.decide.lots import Amounts, Cell, Holding, Lot, Pool, Shape, Sight
 from scaletest.engine.decide.matching import counted, matches, visible_keys
 from scaletest.engine.decide.rules import Rules
 from scaletest.engine.decide.values import Choice, Rule
@@ -103,7 +103,7 @@ class View:
         if place is None or any(self.place(lot.cell.shape) is not place for lot in lots):
             return None
         names = tuple(sorted([name for lot in lots for name in lot.ids]))
-        claims = [(lot, 0, len(lot.ids)) for lot in lots]
+        claims = [(lot, 0, lot.count) for lot in lots]
         return Sight(place, len(names), claims, names, Choice(place[1], Rule.OWN, satisfiable=True))
 
     def cells(self, pool: Pool) -> list[tuple[Cell, Vector]]:
@@ -158,7 +158,7 @@ def _with_machines(cells: Iterable[tuple[Cell, Vector]]) -> Offers:
         for cell, vector in cells
         if cell.count > cell.taken
         for lot in cell.lots.values()
-        if len(lot.ids) > lot.taken
+        if lot.count > lot.taken
     ]
 
 
@@ -181,7 +181,7 @@ class Views:
             mark = (ask.fingerprint, as_gangs)
             if mark not in self._shown:
                 self._shown.add(mark)
-                self.fleet.see(*visible_keys(ask.profile, as_gang=as_gangs))
+                self.fleet.see(*visible_keys(ask.profile, as_gang=as_gangs or self._never_fits(ask)))
         before = self.fleet.generation
         self.fleet.refresh()
         if before != self.fleet.generation or max(len(self._views), len(self._holders)) > _MOST_VIEWS:
@@ -192,6 +192,11 @@ class Views:
             self._of.clear()
         # Which gangs fit is asked anew every cycle, once per profile and size.
         self._fits.clear()
+
+    def _never_fits(self, ask: Ask) -> bool:
+        """Say whether no machine was ever large enough for a gang: it cannot fold, so its domains can show at once."""
+        types, _ = visible_keys(ask.profile, as_gang=True)
+        return ask.gang and not self.fleet.may_hold(ask.aggregate, types)
 
     def of(self, ask: Ask) -> View:
         """Return the view of a row under the rules."""

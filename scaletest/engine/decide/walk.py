@@ -30,7 +30,7 @@ def claim(offers: Offers, rank: Rank, wanted: list[int], claims: list[Claim]) ->
     if _one_kind(offers):
         vector = offers[0][1]
         count = needed(wanted, vector)
-        free = sum([len(lot.ids) - lot.taken for lot, _ in offers])
+        free = sum([lot.count - lot.taken for lot, _ in offers])
         if count >= free:
             _take_whole(offers, claims)
             _lower(wanted, vector, free)
@@ -64,9 +64,9 @@ def _runs_of(offers: Offers, rank: Rank) -> list[Offers]:
 def _claim_run(run: Offers, wanted: list[int], claims: list[Claim]) -> None:
     """Claim from lots that tie, by id."""
     count = needed(wanted, run[0][1]) if _one_kind(run) else _enough_by_id(run, wanted)
-    if count >= sum([len(lot.ids) - lot.taken for lot, _ in run]):
+    if count >= sum([lot.count - lot.taken for lot, _ in run]):
         for lot, vector in run:
-            _lower(wanted, vector, len(lot.ids) - lot.taken)
+            _lower(wanted, vector, lot.count - lot.taken)
         _take_whole(run, claims)
         return
     shares = _first_by_id([lot for lot, _ in run], count)
@@ -89,7 +89,7 @@ def _take(shares: list[tuple[Lot, int]], claims: list[Claim]) -> None:
 
 
 def _take_whole(offers: Offers, claims: list[Claim]) -> None:
-    _take([(lot, len(lot.ids) - lot.taken) for lot, _ in offers], claims)
+    _take([(lot, lot.count - lot.taken) for lot, _ in offers], claims)
 
 
 def _first_by_rank(offers: Offers, rank: Rank, count: int) -> list[tuple[Lot, int]]:
