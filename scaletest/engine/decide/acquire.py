@@ -12,10 +12,11 @@ from scaletest.engine.decide.displacement import acquire_displacing
 from scaletest.engine.decide.domains import ACQUIRABLE
 from scaletest.engine.decide.fleet import Fleet
 from scaletest.engine.decide.lots import Pool
+from scaletest.engine.decide.queues import Queue
 from scaletest.engine.decide.rules import Displacement, GangDomain, Rules
 from scaletest.engine.decide.spread import claim_spread
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.views import Offers
+from scaletest.engine.decide.views import Offers, View
 from scaletest.engine.decide.walk import claim
 
 __all__ = ["Acquire"]
@@ -30,9 +31,11 @@ class Acquire:
         self._fleet = fleet
         self._gang_offers = _GANG_DOMAINS[rules.gang_domain]
         self._displacing = rules.displacement is Displacement.EQUAL_TOO
+        self._queues: dict[tuple[View, Pool], Queue] = {}
 
     def run(self, turns: list[Turn]) -> int:
         """Acquire for every row that still wants something; return how often a row lost a machine to another."""
+        self._queues.clear()
         open_turns = [turn for turn in turns if any(turn.wanted)]
         pools = [self._fleet.pool(state) for state in ACQUIRABLE]
         if self._displacing:
@@ -51,7 +54,13 @@ class Acquire:
         elif turn.need.profile.spread:
             claim_spread(turn, pool)
         else:
-            claim(turn.view.offers(pool), turn.view.rank(pool.state), turn.wanted, turn.acquired)
+            self._queue(turn.view, pool).claim(turn.wanted, turn.acquired)
+
+    def _queue(self, view: View, pool: Pool) -> Queue:
+        queue = self._queues.get((view, pool))
+        if queue is None:
+            queue = self._queues[view, pool] = Queue(view.offers(pool), view.rank(pool.state))
+        return queue
 
 
 def _chosen_once(turn: Turn, pool: Pool) -> Offers:

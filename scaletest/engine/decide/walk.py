@@ -13,7 +13,7 @@ from scaletest.engine.decide.lots import Claim, Lot
 from scaletest.engine.decide.vectors import Vector, needed
 from scaletest.engine.decide.views import Offers, Rank
 
-__all__ = ["claim", "claimed_ids"]
+__all__ = ["book", "claim", "claimed_ids", "lower"]
 
 _FEW: Final = 4
 
@@ -33,10 +33,11 @@ def claim(offers: Offers, rank: Rank, wanted: list[int], claims: list[Claim]) ->
         free = sum([lot.count - lot.taken for lot, _ in offers])
         if count >= free:
             _take_whole(offers, claims)
-            _lower(wanted, vector, free)
+            lower(wanted, vector, free)
             return count == free
         if count <= _FEW:
-            _take(_first_by_rank(offers, rank, count), claims)
+            for lot, share in _first_by_rank(offers, rank, count):
+                book(lot, share, claims)
             wanted[:] = [0] * len(wanted)
             return True
     for run in _runs_of(offers, rank):
@@ -66,30 +67,33 @@ def _claim_run(run: Offers, wanted: list[int], claims: list[Claim]) -> None:
     count = needed(wanted, run[0][1]) if _one_kind(run) else _enough_by_id(run, wanted)
     if count >= sum([lot.count - lot.taken for lot, _ in run]):
         for lot, vector in run:
-            _lower(wanted, vector, lot.count - lot.taken)
+            lower(wanted, vector, lot.count - lot.taken)
         _take_whole(run, claims)
         return
     shares = _first_by_id([lot for lot, _ in run], count)
-    for share, (_, vector) in zip(shares, run, strict=True):
-        _lower(wanted, vector, share)
-    _take([(lot, share) for share, (lot, _) in zip(shares, run, strict=True) if share], claims)
+    for share, (lot, vector) in zip(shares, run, strict=True):
+        if share:
+            lower(wanted, vector, share)
+            book(lot, share, claims)
 
 
-def _lower(wanted: list[int], vector: Vector, count: int) -> None:
+def lower(wanted: list[int], vector: Vector, count: int) -> None:
+    """Take what some machines count for off what is wanted."""
     for index, have in enumerate(vector):
         left = wanted[index] - have * count
         wanted[index] = max(0, left)
 
 
-def _take(shares: list[tuple[Lot, int]], claims: list[Claim]) -> None:
-    for lot, share in shares:
-        start = lot.taken
-        lot.take(share)
-        claims.append((lot, start, start + share))
+def book(lot: Lot, count: int, claims: list[Claim]) -> None:
+    """Take the next machines of a lot and add them to claims."""
+    start = lot.taken
+    lot.take(count)
+    claims.append((lot, start, start + count))
 
 
 def _take_whole(offers: Offers, claims: list[Claim]) -> None:
-    _take([(lot, lot.count - lot.taken) for lot, _ in offers], claims)
+    for lot, _ in offers:
+        book(lot, lot.count - lot.taken, claims)
 
 
 def _first_by_rank(offers: Offers, rank: Rank, count: int) -> list[tuple[Lot, int]]:
