@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from scaletest.engine.decide.admission import Fault, Rejection, fault_of
-from scaletest.engine.decide.batches import Batch, Record, batched, record_of
+from scaletest.engine.decide.batches import Batch, Record, batched, look_of, record_of
 from scaletest.engine.decide.lots import NO_MARK, Amounts, Look, Lot, Pool, Shape
 from scaletest.engine.decide.matching import PRESENT, presence_of
 from scaletest.model import Machine, MachineState, Resources
-from scaletest.model.demand import ZONE_KEY
+from scaletest.model.demand import INSTANCE_TYPE_KEY, ZONE_KEY
 
 __all__ = ["Fleet"]
 
@@ -24,6 +24,7 @@ _SUPPLY: Final = (
 )
 _ANY_TYPE: Final = ""
 _NO_KEYS: Final[frozenset[str]] = frozenset()
+_TYPE_ONLY: Final = frozenset({INSTANCE_TYPE_KEY})
 # The plain text of a state hashes in C; the member itself hashes in Python, and this is asked constantly.
 _SUPPLY_TEXTS: Final = frozenset(state._value_ for state in _SUPPLY)
 _UNBOUND: Final = frozenset({MachineState.IDLE._value_, MachineState.SPECULATIVE._value_})
@@ -125,7 +126,7 @@ class Fleet:
             self._pools.clear()
             self._held.clear()
         else:
-            batches = [batch for batch in batches if batch[0][0][0] in self._stale]
+            batches = [batch for batch in batches if batch.record[0] in self._stale]
             self._take_out(self._stale)
         self._looks.clear()
         self._stale = set()
@@ -150,36 +151,51 @@ class Fleet:
             good = {machine.id: machine for machine in listed if self._admitted(machine)}
             listing = batched(tuple(good.values()))
         self.machines = listing.machines
-        for record, names in listing.batches:
-            first = self.machines[names[0]]
+        for batch in listing.batches:
+            first = batch.machines[0]
             if fault_of(first) is None:
-                self._batches.append((record, names))
+                self._batches.append(batch)
                 self._sizes[first.instance_type, first.allocatable.amounts] = first.allocatable
                 if first.state is MachineState.IDLE:
-                    self.idle_since_us.update(dict.fromkeys(names, now_us))
+                    self.idle_since_us.update(dict.fromkeys(batch.names, now_us))
             else:
-                for name in names:
-                    self._admitted(self.machines.pop(name))
+                for machine in batch.machines:
+                    del self.machines[machine.id]
+                    self._admitted(machine)
 
     def _place_all(self, batches: Iterable[Batch]) -> None:
-        for record, names in batches:
-            lot = self._lot_of(record)
-            if lot is not None:
-                lot.fill(names)
+        for batch in batches:
+            kind, amounts, _, state, _, _ = batch.record
+            if state not in _SUPPLY_TEXTS:
+                continue
+            if self._seen(kind) <= _TYPE_ONLY:
+                self._lot_of(batch.record, self._shape_of((kind, "", (), amounts))).fill(batch.names)
+                continue
+            parts: dict[Shape, list[str]] = {}
+            for machine in batch.machines:
+                parts.setdefault(self._shape_of(look_of(machine)), []).append(machine.id)
+            for shape, names in parts.items():
+                self._lot_of(batch.record, shape).fill(names)
 
     def _place(self, machine: Machine) -> None:
-        lot = None if self._stale_for(machine) else self._lot_of(record_of(machine))
+        lot = self._lot_for(machine)
         if lot is not None:
             lot.add(machine.id)
 
     def _unplace(self, machine_id: str) -> None:
         """Take a machine out of the lot that its last record put it in."""
         machine = self.machines.get(machine_id)
-        lot = None if machine is None or self._stale_for(machine) else self._lot_of(record_of(machine))
+        lot = None if machine is None else self._lot_for(machine)
         if lot is not None:
             lot.remove(machine_id)
             if not lot.count:
                 self._drop(lot)
+
+    def _lot_for(self, machine: Machine) -> Lot | None:
+        """Return the lot of a machine; None if it is no supply, or its type is going to be indexed anew."""
+        if machine.state._value_ not in _SUPPLY_TEXTS or self._stale_for(machine):
+            return None
+        return self._lot_of(record_of(machine), self._shape_of(look_of(machine)))
 
     def _admitted(self, machine: Machine) -> bool:
         fault = fault_of(machine) or _incomparable(machine)
@@ -207,16 +223,13 @@ class Fleet:
         if self.machines.pop(machine_id, None) is not None:
             self.idle_since_us.pop(machine_id, None)
 
-    def _lot_of(self, record: Record) -> Lot | None:
-        """Return the lot that a record belongs in, an empty one if need be; None if the machine is no supply."""
-        look, terms, state, cluster, mark = record
-        if state not in _SUPPLY_TEXTS:
-            return None
+    def _lot_of(self, record: Record, shape: Shape) -> Lot:
+        """Return the lot of a record and shape, an empty one if need be."""
+        _, _, terms, state, cluster, mark = record
         if state in _UNBOUND:
             # What an unbound machine was once used for must not tell it from its neighbours.
             mark = NO_MARK
         pool = self._pools.get((state, cluster or "")) or self.pool(MachineState(state), cluster or "")
-        shape = self._looks.get(look) or self._shape_of(look)
         cell = pool.cells.get(shape) or pool.new_cell(shape)
         return cell.lots.get((terms, mark)) or cell.new_lot(terms, mark)
 
@@ -238,8 +251,11 @@ class Fleet:
 
     def _shape_of(self, look: Look) -> Shape:
         """Return the shape that shows of a look."""
+        known = self._looks.get(look)
+        if known is not None:
+            return known
         instance_type, zone, labels, amounts = look
-        seen = self._visible.get(instance_type, _NO_KEYS) | self._visible.get(_ANY_TYPE, _NO_KEYS)
+        seen = self._seen(instance_type)
         shown = tuple(
             [
                 pair if pair[0] in seen else (pair[0], PRESENT)
@@ -256,10 +272,13 @@ class Fleet:
         self._looks[look] = shape
         return shape
 
+    def _seen(self, instance_type: str) -> frozenset[str]:
+        return self._visible.get(instance_type, _NO_KEYS) | self._visible.get(_ANY_TYPE, _NO_KEYS)
+
 
 def _incomparable(machine: Machine) -> Rejection | None:
     try:
-        hash(record_of(machine))
+        hash((record_of(machine), machine.labels))
     except TypeError:
         return Rejection(Fault.STRUCTURE, "the record holds something that cannot be compared")
     return None
