@@ -99,7 +99,7 @@ def _take_whole(offers: Offers, claims: list[Claim]) -> None:
 def _first_by_rank(offers: Offers, rank: Rank, count: int) -> list[tuple[Lot, int]]:
     """Return how many of the first `count` machines each lot gives; for so few that one sort of all heads will do."""
     if count == 1:
-        return [(min([(rank(lot), lot.ids[lot.taken], index, lot) for index, (lot, _) in enumerate(offers)])[3], 1)]
+        return [(min([(rank(lot), lot.ids[lot.taken], lot) for lot, _ in offers])[2], 1)]
     heads = [
         (rank(lot), name, index)
         for index, (lot, _) in enumerate(offers)
