@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import lcm
+from operator import mul
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -50,11 +51,11 @@ class Yardstick:
     def capped(self, amounts: Sequence[int]) -> int:
         """Return the coverage with every dimension cut off at full: a surplus in one hides no hole in another."""
         unit = self.unit
-        return sum(min(unit, amount * weight) for amount, weight in zip(amounts, self.weights, strict=True))
+        return sum([min(unit, amount * weight) for amount, weight in zip(amounts, self.weights, strict=True)])
 
     def uncapped(self, amounts: Sequence[int]) -> int:
         """Return the coverage with surplus counted."""
-        return sum(amount * weight for amount, weight in zip(amounts, self.weights, strict=True))
+        return sum(map(mul, amounts, self.weights))
 
     def holds(self, amounts: Sequence[int]) -> bool:
         """Say whether every dimension is covered."""

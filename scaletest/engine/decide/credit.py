@@ -5,23 +5,23 @@ in order; each claims whole machines in keep order and stops when it is covered,
 excess. A gang first gets one domain for the cycle, chosen over what is bound and what could be acquired together.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
 from scaletest.engine.decide.domains import ACQUIRABLE, Domains, Placed, own_by_fingerprint
-from scaletest.engine.decide.fleet import Fleet, Lot, Pool
+from scaletest.engine.decide.fleet import Fleet
+from scaletest.engine.decide.lots import Holding, Lot, Pool, Sight
 from scaletest.engine.decide.rules import ClaimOrder, CreditScope, Own, Rules
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.values import Choice, Rule
-from scaletest.engine.decide.views import Place, Run, Vector, keep_rank, runs_of
-from scaletest.engine.decide.walk import Claim, claim, needed
+from scaletest.engine.decide.views import Offers, keep_rank
+from scaletest.engine.decide.walk import claim
 from scaletest.model import MachineState, Need
 
 __all__ = ["Credit"]
 
-Sections = Iterable[list[Run]]
+Sections = Iterable[Offers]
 ClaimGang = Callable[[Turn, list[Placed], Sections], bool]
 
 
@@ -55,12 +55,12 @@ class Credit:
 
     def _plain(self, turn: Turn) -> None:
         for pool in self._bound_pools(turn.need):
-            if claim(turn.view.runs(pool), turn.wanted, turn.claims):
+            if claim(turn.view.offers(pool), keep_rank, turn.wanted, turn.claims):
                 return
         if self._counts_creating:
             pool = self._fleet.pool(MachineState.CREATING)
             mine = own_by_fingerprint(pool, turn.need)
-            claim(runs_of(_usable(turn, mine), keep_rank), turn.wanted, turn.claims)
+            claim(_usable(turn, mine), keep_rank, turn.wanted, turn.claims)
 
     def _gang(self, turn: Turn) -> None:
         if self._served_often and self._still_served(turn):
@@ -73,10 +73,10 @@ class Credit:
             return
         # Sections are sorted only if they are reached: a gang that its own machines cover never looks at them.
         if self._anywhere:
-            sections = (turn.view.runs(pool) for pool in pools)
+            sections = (turn.view.offers(pool) for pool in pools)
         else:
             own = [placed for placed in own if placed[2] == domain]
-            sections = (turn.view.domain_runs(pool, domain) for pool in pools)
+            sections = (turn.view.domain_offers(pool, domain) for pool in pools)
         covered = self._claim_gang(turn, own, sections)
         self._domains.note_claims(turn)
         if not covered and self._consumes and not turn.parked:
@@ -88,40 +88,38 @@ class Credit:
         That is nearly every gang of a settled fleet, and what the rules below would find for it; so it is worth a
         straight line of code.
         """
-        found: list[Claim] = []
-        kind = self._one_kind(turn, found)
-        if kind is None or sum([stop - start for _, start, stop in found]) != needed(turn.wanted, kind[0]):
+        found = self._own_in_one_kind(turn)
+        if not found:
+            return False
+        place = found[0][1].place
+        if sum([sight.machines for _, sight in found]) != turn.ask.machines_of(place[0]):
             return False
         bound = 0
-        for lot, start, stop in found:
-            lot.take(stop - start)
-            if lot.cell.pool.cluster:
-                bound += stop - start
-        self._domains.note_kind(turn, kind, bound)
-        turn.claims = found
+        for holding, sight in found:
+            holding.take_all()
+            turn.claims += sight.claims
+            if holding.pool.cluster:
+                bound += sight.machines
+        self._domains.note_kind(turn, place, bound)
+        turn.names = found[0][1].names if len(found) == 1 else None
         turn.wanted = [0] * len(turn.wanted)
-        turn.choice = Choice(kind[1], Rule.OWN, satisfiable=True)
+        turn.choice = found[0][1].choice
         return True
 
-    def _one_kind(self, turn: Turn, found: list[Claim]) -> Place | None:
-        """Add the gang's own lots to `found` and return the kind and domain they share, or None if they do not."""
-        need, places = turn.need, turn.view.places
-        kind: Place | None = None
+    def _own_in_one_kind(self, turn: Turn) -> list[tuple[Holding, Sight]]:
+        """Return the gang's own machines if nobody has claimed any and all are of one kind and domain, or nothing."""
+        need, view = turn.need, turn.view
+        found: list[tuple[Holding, Sight]] = []
         for pool in self._fleet.held(need.cluster):
             groups = pool.owners.get(need.profile.fingerprint)
-            if groups is None or pool.state not in self._credited:
+            holding = groups.get(need.group) if groups else None
+            if holding is None or pool.state not in self._credited:
                 continue
-            for lot in groups.get(need.group, ()):
-                start, stop = lot.taken, len(lot.ids)
-                if start == stop:
-                    continue
-                # A shape that the view has not met yet, or cannot use, is left to the long way round.
-                place = places.get(lot.cell.shape)
-                if place is None or (kind is not None and place is not kind):
-                    return None
-                kind = place
-                found.append((lot, start, stop))
-        return kind
+            sight = view.sight(holding)
+            if holding.taken or sight is None or (found and sight.place is not found[0][1].place):
+                return []
+            found.append((holding, sight))
+        return found
 
     def _bound_pools(self, need: Need) -> list[Pool]:
         pools = self._fleet.held(need.cluster)[:2]
@@ -131,23 +129,24 @@ class Credit:
         """Take what the gang is going to acquire out of sight of the gangs after it."""
         wanted = list(turn.wanted)
         for state in ACQUIRABLE:
-            if claim(turn.view.domain_runs(self._fleet.pool(state), domain), wanted, []):
+            offers = turn.view.domain_offers(self._fleet.pool(state), domain)
+            if claim(offers, turn.view.rank(state), wanted, []):
                 return
 
 
-def _usable(turn: Turn, lots: Iterable[Lot]) -> Iterator[tuple[Lot, Vector]]:
-    return (
+def _usable(turn: Turn, lots: Iterable[Lot]) -> Offers:
+    return [
         (lot, place[0])
         for lot in lots
-        if len(lot.ids) > lot.taken and (place := turn.view.place(lot.cell.shape)) is not None
-    )
+        if lot.count > lot.taken and (place := turn.view.place(lot.cell.shape)) is not None
+    ]
 
 
 _SECTIONS: Final = (MachineState.CONFIGURED, MachineState.CONFIGURING, MachineState.CREATING)
 
 
-def _own_runs(own: list[Placed]) -> list[Run]:
-    return runs_of([(lot, vector) for lot, vector, _ in own], _section_rank)
+def _offers_of(own: list[Placed]) -> Offers:
+    return [(lot, vector) for lot, vector, _ in own]
 
 
 def _section_rank(lot: Lot) -> tuple[int, ...]:
@@ -156,17 +155,18 @@ def _section_rank(lot: Lot) -> tuple[int, ...]:
 
 def _incumbent_first(turn: Turn, own: list[Placed], sections: Sections) -> bool:
     """Claim own machines first, each side in keep order: a maturing neighbour cannot push a serving machine out."""
-    return claim(_own_runs(own), turn.wanted, turn.claims) or _keep_order(turn, [], sections)
+    return claim(_offers_of(own), _section_rank, turn.wanted, turn.claims) or _keep_order(turn, [], sections)
 
 
 def _incumbent_by_id(turn: Turn, own: list[Placed], sections: Sections) -> bool:
-    run = [(lot, vector) for lot, vector, _ in own]
-    return claim([run] if run else [], turn.wanted, turn.claims) or _keep_order(turn, [], sections)
+    return claim(_offers_of(own), lambda _: (), turn.wanted, turn.claims) or _keep_order(turn, [], sections)
 
 
 def _keep_order(turn: Turn, own: list[Placed], sections: Sections) -> bool:
     creating = [placed for placed in own if placed[0].cell.pool.state is MachineState.CREATING]
-    return any(claim(runs, turn.wanted, turn.claims) for runs in chain(sections, (_own_runs(creating),)))
+    return any(
+        claim(offers, keep_rank, turn.wanted, turn.claims) for offers in chain(sections, (_offers_of(creating),))
+    )
 
 
 _CLAIM_ORDERS: Final = MappingProxyType[ClaimOrder, ClaimGang](

@@ -11,12 +11,13 @@ from scaletest.engine.decide.acquire import Acquire
 from scaletest.engine.decide.credit import Credit
 from scaletest.engine.decide.fleet import Fleet
 from scaletest.engine.decide.fold import fold_of
+from scaletest.engine.decide.lines import Lines
 from scaletest.engine.decide.outcomes import acquisitions, outcome_of
 from scaletest.engine.decide.parking import stalled_cycles, stamps
 from scaletest.engine.decide.preempt import Preempt
 from scaletest.engine.decide.rails import cap_reclaims, pass_rails
 from scaletest.engine.decide.reclaim import reclaim, release
-from scaletest.engine.decide.rows import merged, order_of, sound
+from scaletest.engine.decide.rows import order_of
 from scaletest.engine.decide.rules import COMPLETE, CreditScope, KeepSet, Rules
 from scaletest.engine.decide.shortfalls import shortfalls_of
 from scaletest.engine.decide.turns import Turn, turns_of
@@ -35,6 +36,7 @@ class Engine:
         self.fleet = fleet
         self.rules = rules
         self.settings = settings or Settings()
+        self._lines = Lines()
         self._views = Views(fleet, rules)
         self._fold = fold_of(rules.fold)
         self._order = order_of(rules.order)
@@ -46,11 +48,11 @@ class Engine:
     def decide(self, demand: Demand, memory: Memory = NO_MEMORY, *, now_us: int = 0) -> Decisions:
         """Return what this cycle decides: actions, each row's outcome, every refusal, and the memory for the next."""
         fleet, rules, settings = self.fleet, self.rules, self.settings
-        needs, refusals = sound(demand.rows)
-        self._views.show(needs, as_gangs=False)
-        rows = self._order(self._fold(merged(needs), self._views.fits_one_machine))
-        self._views.show((row.need for row in rows), as_gangs=True)
-        turns = turns_of(rows, self._views, stamps(rows, memory, rules.parking))
+        lines, refusals = self._lines.read(demand.rows)
+        self._views.show(lines, as_gangs=False)
+        lines = self._order(self._fold(lines, self._views.fits_one_machine))
+        self._views.show(lines, as_gangs=True)
+        turns = turns_of(lines, self._views, stamps(lines, memory, rules.parking))
 
         fleet.untake()
         self._credit.run(turns)
@@ -78,7 +80,7 @@ class Engine:
             refusals=(*refusals, *unheard, *capped, *held, *passed.refusals),
             shortfalls=tuple(shorts[: settings.reported_shortfalls]),
             memory=Memory(stalled, {short.fingerprint: short.age_cycles for short in shorts}),
-            folded_rows=sum(row.gangs > 0 for row in rows),
+            folded_rows=sum([line.gangs > 0 for line in lines]),
             displacements=displacements,
             wake=passed.wake,
         )
@@ -94,7 +96,7 @@ class Engine:
         if self._keep_set is None:
             return
         self.fleet.untake()
-        self._keep_set.run([Turn(turn.row, turn.view, parked=turn.parked) for turn in turns])
+        self._keep_set.run([Turn(turn.line, turn.view, parked=turn.parked) for turn in turns])
 
 
 def _keep_set_of(fleet: Fleet, rules: Rules) -> Credit | None:

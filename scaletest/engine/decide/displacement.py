@@ -8,10 +8,9 @@ from bisect import bisect_left
 from collections import deque
 from typing import Final
 
-from scaletest.engine.decide.fleet import Lot, Pool
-from scaletest.engine.decide.rows import precedence
+from scaletest.engine.decide.lots import Lot, Pool
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.views import Vector
+from scaletest.engine.decide.vectors import Vector
 
 __all__ = ["acquire_displacing"]
 
@@ -46,7 +45,7 @@ class _Contest:
 
     def _may_take(self, turn: Turn, machine: str) -> bool:
         holder = self.holder[machine]
-        return holder is not turn and precedence(holder.need.profile) <= precedence(turn.need.profile)
+        return holder is not turn and holder.ask.precedence <= turn.ask.precedence
 
     def _give(self, turn: Turn, machine: str, what: tuple[Lot, Vector]) -> None:
         loser = self.holder.get(machine)

@@ -10,12 +10,13 @@ from types import MappingProxyType
 from typing import Final
 
 from scaletest.engine.decide.buckets import Bucket, Measured, Yardstick, chooser, yardstick
-from scaletest.engine.decide.fleet import Fleet, Lot, Pool
+from scaletest.engine.decide.fleet import Fleet
+from scaletest.engine.decide.lines import Ask
+from scaletest.engine.decide.lots import Lot, Pool
 from scaletest.engine.decide.rules import Criterion, Own, Rules
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.values import Choice, Rule
-from scaletest.engine.decide.views import Place, Vector
-from scaletest.engine.decide.walk import needed
+from scaletest.engine.decide.vectors import Place, Vector
 from scaletest.model import MachineState, Need
 
 __all__ = ["ACQUIRABLE", "Domains", "Placed", "own_by_fingerprint"]
@@ -25,18 +26,19 @@ ACQUIRABLE: Final = (MachineState.IDLE, MachineState.SPECULATIVE)
 OwnLots = Callable[[Pool, Need], Iterable[Lot]]
 Placed = tuple[Lot, Vector, str]
 """A lot that the gang can use: the lot, what one machine of it counts for, its domain."""
-Held = dict[str, dict[Vector, int]]
-"""Machines by domain and by what they count for. Most domains hold one kind only, so a count says it all."""
+Held = dict[Vector, dict[str, int]]
+"""Machines by what they count for and by domain. Most profiles see one kind only, so a count per domain says it all."""
 
 
 def _own_by_group(pool: Pool, need: Need) -> Iterable[Lot]:
     groups = pool.owners.get(need.profile.fingerprint)
-    return groups.get(need.group, ()) if groups else ()
+    holding = groups.get(need.group) if groups else None
+    return holding.lots if holding is not None else ()
 
 
 def own_by_fingerprint(pool: Pool, need: Need) -> Iterable[Lot]:
     """Return the lots attributed to a profile, whatever their group."""
-    return [lot for lots in pool.owners.get(need.profile.fingerprint, {}).values() for lot in lots]
+    return [lot for holding in pool.owners.get(need.profile.fingerprint, {}).values() for lot in holding.lots]
 
 
 _OWN: Final = MappingProxyType[Own, OwnLots](
@@ -62,12 +64,10 @@ class _Table:
     def take(self, place: Place, count: int) -> None:
         vector, value = place
         self.claimed += count
-        kinds = self.held[value]
-        kinds[vector] -= count
-        if not kinds[vector]:
-            del kinds[vector]
-            if not kinds:
-                del self.held[value]
+        counts = self.held[vector]
+        counts[value] -= count
+        if not counts[value]:
+            del counts[value]
 
 
 class Domains:
@@ -89,7 +89,7 @@ class Domains:
         for pool in pools:
             for lot in self._own(pool, turn.need):
                 place = turn.view.place(lot.cell.shape)
-                if place is not None and len(lot.ids) > lot.taken:
+                if place is not None and lot.count > lot.taken:
                     found.append((lot, place[0], place[1]))
         return found
 
@@ -97,15 +97,16 @@ class Domains:
         """Return the gang's domain for this cycle and the rule that decided."""
         mine = _by_domain(own)
         if self._own_settles:
-            homes = _covered(mine, turn.wanted)
+            homes = _covered(mine, turn.ask)
             if len(homes) == 1:
                 return Choice(homes[0], Rule.OWN, satisfiable=True)
         held = _with_creating(self._bound_table(turn, bound), own)
-        measure = yardstick(tuple(turn.wanted))
-        if self._quick:
-            full = _covered(held, turn.wanted)
-            if full:
-                return self._among_full(turn, held=held, mine=mine, full=full, measure=measure)
+        full = _covered(held, turn.ask) if self._quick else []
+        if len(full) == 1:
+            return Choice(full[0], Rule.CREDITABLE, satisfiable=True)
+        measure = yardstick(turn.ask.wanted)
+        if full:
+            return self._among_full(turn, held=held, mine=mine, full=full, measure=measure)
         return self._among_all(turn, held=held, mine=mine, measure=measure)
 
     def _bound_table(self, turn: Turn, pools: list[Pool]) -> Held:
@@ -138,50 +139,46 @@ class Domains:
 
     def _among_full(self, turn: Turn, *, held: Held, mine: Held, full: list[str], measure: Yardstick) -> Choice:
         """Choose among domains whose bound machines cover the gang: rules 1 and 2 tie, so 2b, 3, 6 and 7 remain."""
-        if len(full) == 1:
-            return Choice(full[0], Rule.CREDITABLE, satisfiable=True)
-        owned = {value: measure.capped(_sum(mine[value], len(turn.wanted))) for value in full if value in mine}
+        width = len(turn.wanted)
+        owned = {value: measure.capped(_sum(mine, value, width)) for value in _values(mine) if value in full}
         most = max(owned.values(), default=0)
-        tied = [value for value in full if owned.get(value, 0) == most]
+        tied = [value for value, share in owned.items() if share == most] if most else full
         if len(tied) == 1:
             return Choice(tied[0], Rule.OWN, satisfiable=True)
-        first, second = sorted(self._joint(turn, value, held[value], measure) for value in tied)[:2]
+        first, second = sorted(self._joint(turn, value, held, measure) for value in tied)[:2]
         rules = (Rule.LEAST_OVERCOMMITTED, Rule.COUNT, Rule.VALUE)
         rule = next(rule for rule, best, rival in zip(rules, first, second, strict=True) if best != rival)
         return Choice(first[2], rule, satisfiable=True)
 
-    def _joint(self, turn: Turn, value: str, kinds: dict[Vector, int], measure: Yardstick) -> tuple[int, int, str]:
+    def _joint(self, turn: Turn, value: str, held: Held, measure: Yardstick) -> tuple[int, int, str]:
         """Return a covered domain's sort key by rules 3, 6 and 7."""
         # One machine's share of the joint total is a number, so the sum needs no vectors.
-        joint = sum(count * measure.uncapped(vector) for vector, count in kinds.items())
-        machines = sum(kinds.values())
-        if not turn.parked:
-            for vector, free in self._acquirable(turn, value).items():
-                joint += free * measure.uncapped(vector)
-                machines += free
+        joint = machines = 0
+        free = {} if turn.parked else self._acquirable(turn, value)
+        for vector, count in (*_kinds(held, value), *free.items()):
+            joint += count * measure.uncapped(vector)
+            machines += count
         return joint, -machines, value
 
     def _among_all(self, turn: Turn, *, held: Held, mine: Held, measure: Yardstick) -> Choice:
-        serving = [self._measured(turn, value, kinds, mine.get(value), measure) for value, kinds in held.items()]
+        values = _values(held)
+        serving = [self._measured(turn, value, held=held, mine=mine, measure=measure) for value in values]
         unseen = self._chooser.serving_first and any(m.satisfiable and m.creditable for m in serving)
         if not turn.parked and not unseen:
             pools = [turn.view.domains(self._fleet.pool(state)) for state in ACQUIRABLE]
-            fresh = dict.fromkeys(value for pool in pools for value in pool if value not in held)
-            serving += [self._measured(turn, value, {}, None, measure) for value in fresh]
+            fresh = dict.fromkeys(value for pool in pools for value in pool if value not in values)
+            serving += [self._measured(turn, value, held=held, mine=mine, measure=measure) for value in fresh]
         return self._chooser.choose([bucket for bucket in serving if bucket.machines])
 
-    def _measured(
-        self, turn: Turn, value: str, kinds: dict[Vector, int], own: dict[Vector, int] | None, measure: Yardstick
-    ) -> Measured:
+    def _measured(self, turn: Turn, value: str, *, held: Held, mine: Held, measure: Yardstick) -> Measured:
         width = len(turn.wanted)
-        bound = _sum(kinds, width)
-        machines, total = sum(kinds.values()), bound
-        if not turn.parked:
-            free = self._acquirable(turn, value)
-            if free:
-                machines += sum(free.values())
-                total = [one + other for one, other in zip(bound, _sum(free, width), strict=True)]
-        return measure.measure(Bucket(value, machines, total, bound, _sum(own, width) if own else [0] * width))
+        bound = total = _sum(held, value, width)
+        machines = sum(count for _, count in _kinds(held, value))
+        free = {} if turn.parked else self._acquirable(turn, value)
+        if free:
+            machines += sum(free.values())
+            total = [one + other for one, other in zip(bound, _total(free.items(), width), strict=True)]
+        return measure.measure(Bucket(value, machines, total, bound, _sum(mine, value, width)))
 
     def _acquirable(self, turn: Turn, value: str) -> dict[Vector, int]:
         found: dict[Vector, int] = {}
@@ -195,10 +192,15 @@ class Domains:
 
 def _by_domain(own: list[Placed]) -> Held:
     held: Held = {}
-    for lot, vector, value in own:
-        kinds = held.setdefault(value, {})
-        kinds[vector] = kinds.get(vector, 0) + len(lot.ids) - lot.taken
+    for placed in own:
+        _add(held, placed)
     return held
+
+
+def _add(held: Held, placed: Placed) -> None:
+    lot, vector, value = placed
+    counts = held.setdefault(vector, {})
+    counts[value] = counts.get(value, 0) + lot.count - lot.taken
 
 
 def _bound(turn: Turn, pools: list[Pool]) -> Held:
@@ -208,11 +210,10 @@ def _bound(turn: Turn, pools: list[Pool]) -> Held:
         for value, cell, vector in turn.view.placed(pool):
             free = cell.count - cell.taken
             if free:
-                kinds = held.get(value)
-                if kinds is None:
-                    held[value] = {vector: free}
-                else:
-                    kinds[vector] = kinds.get(vector, 0) + free
+                counts = held.get(vector)
+                if counts is None:
+                    counts = held[vector] = {}
+                counts[value] = counts.get(value, 0) + free
     return held
 
 
@@ -221,34 +222,38 @@ def _with_creating(held: Held, own: list[Placed]) -> Held:
     creating = [placed for placed in own if placed[0].cell.pool.state is MachineState.CREATING]
     if not creating:
         return held
-    held = {value: dict(kinds) for value, kinds in held.items()}
-    for lot, vector, value in creating:
-        kinds = held.setdefault(value, {})
-        kinds[vector] = kinds.get(vector, 0) + len(lot.ids) - lot.taken
+    held = {vector: dict(counts) for vector, counts in held.items()}
+    for placed in creating:
+        _add(held, placed)
     return held
 
 
-def _covered(held: Held, wanted: list[int]) -> list[str]:
-    """Return the domains whose machines cover what is wanted."""
-    enough: dict[Vector, int] = {}
-    found = []
-    for value, kinds in held.items():
-        if len(kinds) > 1:
-            if all(map(ge, _sum(kinds, len(wanted)), wanted)):
-                found.append(value)
-            continue
-        for vector, count in kinds.items():
-            least = enough.get(vector)
-            if least is None:
-                least = enough[vector] = needed(wanted, vector)
-            if count >= least:
-                found.append(value)
-    return found
+def _covered(held: Held, ask: Ask) -> list[str]:
+    """Return the domains whose machines cover what is asked for."""
+    if len(held) == 1:
+        ((vector, counts),) = held.items()
+        least = ask.machines_of(vector)
+        return [value for value, count in counts.items() if count >= least]
+    width = len(ask.wanted)
+    return [value for value in _values(held) if all(map(ge, _sum(held, value, width), ask.wanted))]
 
 
-def _sum(kinds: dict[Vector, int], width: int) -> list[int]:
+def _values(held: Held) -> dict[str, None]:
+    return dict.fromkeys([value for counts in held.values() for value in counts])
+
+
+def _kinds(held: Held, value: str) -> list[tuple[Vector, int]]:
+    """Return what one domain holds."""
+    return [(vector, counts[value]) for vector, counts in held.items() if value in counts]
+
+
+def _sum(held: Held, value: str, width: int) -> list[int]:
+    return _total(_kinds(held, value), width)
+
+
+def _total(kinds: Iterable[tuple[Vector, int]], width: int) -> list[int]:
     total = [0] * width
-    for vector, count in kinds.items():
+    for vector, count in kinds:
         for index, have in enumerate(vector):
             total[index] += count * have
     return total

@@ -1,123 +1,34 @@
 """The fleet as decisions see it: machines in lots of interchangeable ones, kept up to date change by change.
 
-A lot holds machines that no live profile, price or attribution can tell apart, sorted by id. Every walk of the rules
-takes machines of a lot in id order, so what is claimed of a lot is always a prefix, and one number (`taken`) stands
-for the claims of a cycle. Only the index is incremental; each cycle decides everything anew.
+Only the index is incremental; each cycle decides everything anew.
 """
 
-from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
-from operator import attrgetter
+from collections.abc import Iterable
 from typing import Final
 
-from scaletest.engine.decide.admission import Rejection, fault_of
-from scaletest.engine.decide.batches import Batch, batched
+from scaletest.engine.decide.admission import Fault, Rejection, fault_of
+from scaletest.engine.decide.batches import Batch, Record, batched, look_of, record_of
+from scaletest.engine.decide.lots import NO_MARK, Amounts, Look, Lot, Pool, Shape
 from scaletest.engine.decide.matching import PRESENT, presence_of
-from scaletest.model import CapacityType, Machine, MachineState, Resources
+from scaletest.model import Machine, MachineState, Resources
 from scaletest.model.demand import INSTANCE_TYPE_KEY, ZONE_KEY
 
-__all__ = ["Cell", "Fleet", "Lot", "Pool", "Shape"]
+__all__ = ["Fleet"]
 
-_SHARED: Final = (MachineState.IDLE, MachineState.SPECULATIVE, MachineState.CREATING)
-_SUPPLY: Final = (*_SHARED, MachineState.CONFIGURED, MachineState.CONFIGURING)
-_LOT_FIELDS: Final = attrgetter("price_uusd_per_hour", "interruption_ppm", "capacity_type")
-_MARK_FIELDS: Final = attrgetter(
-    "need_fingerprint", "group", "priority", "interruption_penalty_uusd", "reclamation_penalty_uusd"
+_SUPPLY: Final = (
+    MachineState.IDLE,
+    MachineState.SPECULATIVE,
+    MachineState.CREATING,
+    MachineState.CONFIGURED,
+    MachineState.CONFIGURING,
 )
 _ANY_TYPE: Final = ""
 _NO_KEYS: Final[frozenset[str]] = frozenset()
-_NO_MARK: Final = ("", "", 0, 0, 0)
-Labels = tuple[tuple[str, str], ...]
-Terms = tuple[int, int, CapacityType]
-Mark = tuple[str, str, int, int, int]
-
-
-class Shape:
-    """What requirements can see of a machine, and what it offers."""
-
-    __slots__ = ("allocatable", "instance_type", "labels", "zone")
-
-    def __init__(self, *, instance_type: str, zone: str, labels: Labels, allocatable: Resources) -> None:
-        self.instance_type = instance_type
-        self.zone = zone
-        self.labels = labels
-        self.allocatable = allocatable
-
-    def label(self, key: str) -> str | None:
-        """Return the value of a label or topology key, or None."""
-        if key == ZONE_KEY:
-            return self.zone
-        if key == INSTANCE_TYPE_KEY:
-            return self.instance_type
-        return next((value for name, value in self.labels if name == key), None)
-
-
-class Lot:
-    """Interchangeable machines of one cell: same price, same risk, same attribution. `ids` is sorted."""
-
-    __slots__ = (
-        "capacity_type", "cell", "fingerprint", "group", "ids", "interruption_ppm", "interruption_uusd", "keep",
-        "price_uusd", "priority", "reclamation_uusd", "taken",
-    )  # fmt: skip
-
-    def __init__(
-        self, cell: "Cell", terms: tuple[int, int, CapacityType], mark: tuple[str, str, int, int, int]
-    ) -> None:
-        self.cell = cell
-        self.price_uusd, self.interruption_ppm, self.capacity_type = terms
-        self.fingerprint, self.group, self.priority, self.interruption_uusd, self.reclamation_uusd = mark
-        self.keep = (self.price_uusd, -self.reclamation_uusd)
-        self.ids: list[str] = []
-        self.taken = 0
-
-    def take(self, count: int) -> None:
-        """Claim the next `count` machines for this cycle."""
-        cell = self.cell
-        self.taken += count
-        cell.taken += count
-        cell.pool.taken += count
-
-
-class Cell:
-    """All machines of one shape in one pool."""
-
-    __slots__ = ("count", "lots", "pool", "shape", "taken")
-
-    def __init__(self, pool: "Pool", shape: Shape) -> None:
-        self.pool = pool
-        self.shape = shape
-        self.lots: dict[tuple[object, ...], Lot] = {}
-        self.count = 0
-        self.taken = 0
-
-
-class Pool:
-    """All machines in one state: of one cluster if the state binds them, of the whole fleet if it does not."""
-
-    __slots__ = ("cells", "cluster", "count", "owners", "state", "taken", "version")
-
-    def __init__(self, state: MachineState, cluster: str) -> None:
-        self.state = state
-        self.cluster = cluster
-        self.cells: dict[Shape, Cell] = {}
-        self.owners: dict[str, dict[str, list[Lot]]] = {}
-        self.count = 0
-        self.taken = 0
-        self.version = 0
-        """Changes when a cell is added: what a profile can see of this pool must be looked up again."""
-
-    def lots(self) -> Iterator[Lot]:
-        """Walk every lot that has machines."""
-        return (lot for cell in self.cells.values() for lot in cell.lots.values())
-
-    def untake(self) -> None:
-        """Forget the claims of the cycle."""
-        self.taken = 0
-        for cell in self.cells.values():
-            if cell.taken:
-                cell.taken = 0
-                for lot in cell.lots.values():
-                    lot.taken = 0
+_TYPE_ONLY: Final = frozenset({INSTANCE_TYPE_KEY})
+# The plain text of a state hashes in C; the member itself hashes in Python, and this is asked constantly.
+_SUPPLY_TEXTS: Final = frozenset(state._value_ for state in _SUPPLY)
+_UNBOUND: Final = frozenset({MachineState.IDLE._value_, MachineState.SPECULATIVE._value_})
+_MOST_LOOKS: Final = 65_536
 
 
 class Fleet:
@@ -133,16 +44,19 @@ class Fleet:
         self.idle_since_us: dict[str, int] = {}
         self.rejected: dict[str, Rejection] = {}
         self.rejections: dict[str, int] = {}
-        self.shapes: dict[tuple[object, ...], Shape] = {}
+        self.shapes: dict[Look, Shape] = {}
+        """By what is visible of a look."""
         self.generation = 0
         """Changes when the whole index is built anew, so that whoever remembers pools or shapes forgets them."""
-        self._places: dict[str, Lot] = {}
+        self._looks: dict[Look, Shape] = {}
         self._pools: dict[tuple[str, str], Pool] = {}
         self._held: dict[str, tuple[Pool, Pool, Pool]] = {}
         self._visible: dict[str, frozenset[str]] = {}
         self._stale = {_ANY_TYPE}
         self._batches: list[Batch] = []
-        """What was loaded at once, until the first change: the index is then built from a few hundred batches."""
+        """What was loaded at once, until the first change: the index is then built from batches."""
+        self._sizes: dict[tuple[str, Amounts], Resources] = {}
+        """What machines of a type have ever been seen to offer."""
         self._load(machines, now_us)
 
     def __len__(self) -> int:
@@ -150,7 +64,6 @@ class Fleet:
 
     def pool(self, state: MachineState, cluster: str = "") -> Pool:
         """Return the pool of a state; a cluster is needed exactly for bound states."""
-        # The plain text of a state hashes in C; the member itself hashes in Python, and this is asked constantly.
         key = (state._value_, cluster)
         found = self._pools.get(key)
         if found is None:
@@ -188,10 +101,11 @@ class Fleet:
             if self._admitted(machine):
                 self._unplace(machine.id)
                 self._store(machine, now_us)
-                lot = None if self._stale_for(machine) else self._lot_of(machine)
-                if lot is not None:
-                    insort(lot.ids, machine.id)
-                    self._count(lot, machine.id)
+                self._place(machine)
+
+    def may_hold(self, amounts: Resources, types: Iterable[str] | None) -> bool:
+        """Say whether any machine of some types, or of all, was ever large enough; if not, none is now."""
+        return any(size.covers(amounts) for (kind, _), size in self._sizes.items() if types is None or kind in types)
 
     def see(self, types: Iterable[str] | None, keys: frozenset[str]) -> None:
         """Make label keys visible on some instance types, or on all. Only visible labels tell machines apart."""
@@ -206,15 +120,15 @@ class Fleet:
         if not self._stale:
             return
         self.generation += 1
-        batches = self._batches or batched(self.machines.values())
+        batches = self._batches or batched(tuple(self.machines.values())).batches
         if _ANY_TYPE in self._stale:
             self.shapes.clear()
             self._pools.clear()
             self._held.clear()
-            self._places.clear()
         else:
-            batches = [batch for batch in batches if batch[0].instance_type in self._stale]
+            batches = [batch for batch in batches if batch.record[0] in self._stale]
             self._take_out(self._stale)
+        self._looks.clear()
         self._stale = set()
         self._place_all(batches)
 
@@ -230,43 +144,61 @@ class Fleet:
 
     def _load(self, machines: Iterable[Machine], now_us: int) -> None:
         """Take in a whole fleet at once; one record of a batch is checked for all of them."""
-        total = 0
-        for batch in batched(machines):
-            first, names, members = batch[0], batch[1], batch[2]
+        listed = tuple(machines)
+        listing = batched(listed)
+        if listing.odd:
+            # Rare enough to look at every record: refuse what makes no sense, and let the last good one of an id stand.
+            good = {machine.id: machine for machine in listed if self._admitted(machine)}
+            listing = batched(tuple(good.values()))
+        self.machines = listing.machines
+        for batch in listing.batches:
+            first = batch.machines[0]
             if fault_of(first) is None:
-                self.machines.update(zip(names, members, strict=True))
-                total += len(names)
-                if first.state is MachineState.IDLE:
-                    self.idle_since_us.update(dict.fromkeys(names, now_us))
                 self._batches.append(batch)
+                self._sizes[first.instance_type, first.allocatable.amounts] = first.allocatable
+                if first.state is MachineState.IDLE:
+                    self.idle_since_us.update(dict.fromkeys(batch.names, now_us))
             else:
-                for machine in members:
+                for machine in batch.machines:
+                    del self.machines[machine.id]
                     self._admitted(machine)
-        if total != len(self.machines):
-            # An id was listed twice: the last record stands, and batches are made from what was kept.
-            kept, self._batches = list(self.machines.values()), []
-            self.idle_since_us = {m.id: now_us for m in kept if m.state is MachineState.IDLE}
 
     def _place_all(self, batches: Iterable[Batch]) -> None:
-        lots: list[Lot] = []
-        for machine, names, _ in batches:
-            lot = self._lot_of(machine)
-            if lot is not None:
-                lot.ids += names
-                lots.append(lot)
-        for lot in dict.fromkeys(lots):
-            lot.ids.sort()
-            lot.cell.count += len(lot.ids)
-            lot.cell.pool.count += len(lot.ids)
-            self._places.update(dict.fromkeys(lot.ids, lot))
+        for batch in batches:
+            kind, amounts, _, state, _, _ = batch.record
+            if state not in _SUPPLY_TEXTS:
+                continue
+            if self._seen(kind) <= _TYPE_ONLY:
+                self._lot_of(batch.record, self._shape_of((kind, "", (), amounts))).fill(batch.names)
+                continue
+            parts: dict[Shape, list[str]] = {}
+            for machine in batch.machines:
+                parts.setdefault(self._shape_of(look_of(machine)), []).append(machine.id)
+            for shape, names in parts.items():
+                self._lot_of(batch.record, shape).fill(names)
 
-    def _count(self, lot: Lot, machine_id: str) -> None:
-        self._places[machine_id] = lot
-        lot.cell.count += 1
-        lot.cell.pool.count += 1
+    def _place(self, machine: Machine) -> None:
+        lot = self._lot_for(machine)
+        if lot is not None:
+            lot.add(machine.id)
+
+    def _unplace(self, machine_id: str) -> None:
+        """Take a machine out of the lot that its last record put it in."""
+        machine = self.machines.get(machine_id)
+        lot = None if machine is None else self._lot_for(machine)
+        if lot is not None:
+            lot.remove(machine_id)
+            if not lot.count:
+                self._drop(lot)
+
+    def _lot_for(self, machine: Machine) -> Lot | None:
+        """Return the lot of a machine; None if it is no supply, or its type is going to be indexed anew."""
+        if machine.state._value_ not in _SUPPLY_TEXTS or self._stale_for(machine):
+            return None
+        return self._lot_of(record_of(machine), self._shape_of(look_of(machine)))
 
     def _admitted(self, machine: Machine) -> bool:
-        fault = fault_of(machine)
+        fault = fault_of(machine) or _incomparable(machine)
         if fault is None:
             if self.rejected:
                 self.rejected.pop(machine.id, None)
@@ -283,81 +215,70 @@ class Fleet:
         else:
             self.idle_since_us.pop(machine.id, None)
         self.machines[machine.id] = machine
+        self._sizes[machine.instance_type, machine.allocatable.amounts] = machine.allocatable
 
     def _forget(self, machine_id: str) -> None:
         self.rejected.pop(machine_id, None)
+        self._unplace(machine_id)
         if self.machines.pop(machine_id, None) is not None:
             self.idle_since_us.pop(machine_id, None)
-            self._unplace(machine_id)
 
-    def _unplace(self, machine_id: str) -> None:
-        lot = self._places.pop(machine_id, None)
-        if lot is None:
-            return
-        del lot.ids[bisect_left(lot.ids, machine_id)]
-        lot.cell.count -= 1
-        lot.cell.pool.count -= 1
-        if not lot.ids:
-            self._drop(lot)
-
-    def _lot_of(self, machine: Machine) -> Lot | None:
-        state = machine.state
-        if state not in _SUPPLY:
-            return None
-        # What an unbound machine was once used for must not tell it from its neighbours.
-        marked = machine.attribution is not None and state not in {MachineState.IDLE, MachineState.SPECULATIVE}
-        mark = _MARK_FIELDS(machine.attribution) if marked else _NO_MARK
-        pool = self.pool(state, "" if state in _SHARED else machine.cluster)
-        cell = self._cell(pool, self._shape_of(machine))
-        terms = _LOT_FIELDS(machine)
-        lot = cell.lots.get((terms, mark))
-        return self._new_lot(cell, terms, mark) if lot is None else lot
-
-    def _cell(self, pool: Pool, shape: Shape) -> Cell:
-        cell = pool.cells.get(shape)
-        if cell is None:
-            cell = pool.cells[shape] = Cell(pool, shape)
-            pool.version += 1
-        return cell
-
-    def _new_lot(self, cell: Cell, terms: Terms, mark: Mark) -> Lot:
-        lot = cell.lots[terms, mark] = Lot(cell, terms, mark)
-        if lot.fingerprint:
-            cell.pool.owners.setdefault(lot.fingerprint, {}).setdefault(lot.group, []).append(lot)
-        return lot
+    def _lot_of(self, record: Record, shape: Shape) -> Lot:
+        """Return the lot of a record and shape, an empty one if need be."""
+        _, _, terms, state, cluster, mark = record
+        if state in _UNBOUND:
+            # What an unbound machine was once used for must not tell it from its neighbours.
+            mark = NO_MARK
+        pool = self._pools.get((state, cluster or "")) or self.pool(MachineState(state), cluster or "")
+        cell = pool.cells.get(shape) or pool.new_cell(shape)
+        return cell.lots.get((terms, mark)) or cell.new_lot(terms, mark)
 
     def _drop(self, lot: Lot) -> None:
-        mark = (lot.fingerprint, lot.group, lot.priority, lot.interruption_uusd, lot.reclamation_uusd)
-        del lot.cell.lots[(lot.price_uusd, lot.interruption_ppm, lot.capacity_type), mark]
+        del lot.cell.lots[lot.terms, lot.mark]
         self._disown(lot)
 
     def _disown(self, lot: Lot) -> None:
+        holding = lot.holding
+        holding.viewer = None
+        holding.taken -= lot.taken
         if lot.fingerprint:
-            groups = lot.cell.pool.owners[lot.fingerprint]
-            groups[lot.group].remove(lot)
-            if not groups[lot.group]:
-                del groups[lot.group]
+            holding.lots.remove(lot)
+            if not holding.lots:
+                del holding.pool.owners[lot.fingerprint][lot.group]
 
     def _stale_for(self, machine: Machine) -> bool:
         return bool(self._stale) and (_ANY_TYPE in self._stale or machine.instance_type in self._stale)
 
-    def _shape_of(self, machine: Machine) -> Shape:
-        seen = self._visible.get(machine.instance_type, _NO_KEYS) | self._visible.get(_ANY_TYPE, _NO_KEYS)
-        labels = tuple(
+    def _shape_of(self, look: Look) -> Shape:
+        """Return the shape that shows of a look."""
+        known = self._looks.get(look)
+        if known is not None:
+            return known
+        instance_type, zone, labels, amounts = look
+        seen = self._seen(instance_type)
+        shown = tuple(
             [
                 pair if pair[0] in seen else (pair[0], PRESENT)
-                for pair in machine.labels
+                for pair in labels
                 if pair[0] in seen or presence_of(pair[0]) in seen
             ]
         )
-        zone = machine.zone if ZONE_KEY in seen else ""
-        key = (machine.instance_type, zone, labels, machine.allocatable.amounts)
-        shape = self.shapes.get(key)
+        visible = (instance_type, zone if ZONE_KEY in seen else "", shown, amounts)
+        shape = self.shapes.get(visible)
         if shape is None:
-            shape = self.shapes[key] = Shape(
-                instance_type=machine.instance_type,
-                zone=zone,
-                labels=labels,
-                allocatable=machine.allocatable,
-            )
+            shape = self.shapes[visible] = Shape(visible)
+        if len(self._looks) >= _MOST_LOOKS:
+            self._looks.clear()
+        self._looks[look] = shape
         return shape
+
+    def _seen(self, instance_type: str) -> frozenset[str]:
+        return self._visible.get(instance_type, _NO_KEYS) | self._visible.get(_ANY_TYPE, _NO_KEYS)
+
+
+def _incomparable(machine: Machine) -> Rejection | None:
+    try:
+        hash((record_of(machine), machine.labels))
+    except TypeError:
+        return Rejection(Fault.STRUCTURE, "the record holds something that cannot be compared")
+    return None

@@ -4,22 +4,21 @@ Co-residency is automatic on a single machine; the unit of the folded row is one
 room for a whole gang count. Gangs of one cluster, profile and size share a row. Classified anew every cycle.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
+from scaletest.engine.decide.lines import Ask, Line
+from scaletest.engine.decide.lots import Amounts
 from scaletest.engine.decide.rules import Fold
-from scaletest.engine.decide.values import Row
 from scaletest.model import Need
 
 __all__ = ["FitsOneMachine", "Normalize", "fold_of"]
 
-FitsOneMachine = Callable[[Need], bool]
-Amounts = tuple[tuple[str, int], ...]
-Normalize = Callable[[Sequence[Need], FitsOneMachine], list[Row]]
-
-
-_UNFOLDABLE: Final[list[Need]] = []
+FitsOneMachine = Callable[[Ask], bool]
+Normalize = Callable[[Sequence[Line], FitsOneMachine], list[Line]]
 
 
 def fold_of(fold: Fold) -> Normalize:
@@ -27,51 +26,40 @@ def fold_of(fold: Fold) -> Normalize:
     return _FOLDS[fold]
 
 
-def _sub_machine(needs: Sequence[Need], fits_one_machine: FitsOneMachine) -> list[Row]:
-    rows: list[Row] = []
-    # Gangs of one cluster, profile and size fold together or not at all, so the question is asked once per class.
-    classes: dict[tuple[str, str, Amounts], list[Need]] = {}
-    for need in needs:
-        profile = need.profile
-        if profile.same_key is None:
-            rows.append(Row(need))
-            continue
-        key = (need.cluster, profile.fingerprint, need.aggregate.amounts)
-        members = classes.get(key)
-        if members is None:
-            members = classes[key] = [] if fits_one_machine(need) else _UNFOLDABLE
-        if members is _UNFOLDABLE:
-            rows.append(Row(need))
-        else:
-            members.append(need)
-    rows.extend(_folded(members) for members in _by_stripped_profile(classes.values()))
+def _sub_machine(lines: Sequence[Line], fits_one_machine: FitsOneMachine) -> list[Line]:
+    # Gangs of one ask fold together or not at all, so the question is asked once per ask.
+    sizes = Counter[Ask](map(attrgetter("ask"), lines))
+    folding = {ask: gangs for ask, gangs in sizes.items() if ask.gang and fits_one_machine(ask)}
+    rows = [line for line in lines if line.ask not in folding]
+    rows.extend(_folded(asks[0], sum(folding[ask] for ask in asks)) for asks in _by_stripped_profile(folding))
     return rows
 
 
-def _by_stripped_profile(classes: Iterable[list[Need]]) -> Iterable[list[Need]]:
-    """Join classes that differ only in the key their gangs wanted to share."""
-    joined: dict[tuple[str, str, Amounts], list[Need]] = {}
-    for members in classes:
-        if members:
-            first = members[0]
-            key = (first.cluster, first.profile.without_same.fingerprint, first.aggregate.amounts)
-            joined.setdefault(key, []).extend(members)
+def _by_stripped_profile(folding: Mapping[Ask, int]) -> Iterable[list[Ask]]:
+    """Join gangs that differ only in the key they wanted to share."""
+    joined: dict[tuple[str, str, Amounts], list[Ask]] = {}
+    for ask in folding:
+        key = (ask.cluster, ask.profile.without_same.fingerprint, ask.aggregate.amounts)
+        joined.setdefault(key, []).append(ask)
     return joined.values()
 
 
-def _folded(members: list[Need]) -> Row:
-    first = members[0]
+def _folded(ask: Ask, gangs: int) -> Line:
+    known = ask.folded
+    if known is not None and known.gangs == gangs:
+        return known
     plain = Need(
-        cluster=first.cluster,
-        profile=first.profile.without_same,
-        aggregate=first.aggregate.times(len(members)),
-        min_unit=first.aggregate,
+        cluster=ask.cluster,
+        profile=ask.profile.without_same,
+        aggregate=ask.aggregate.times(gangs),
+        min_unit=ask.aggregate,
     )
-    return Row(plain, gangs=len(members))
+    ask.folded = Line(plain, Ask(plain), gangs)
+    return ask.folded
 
 
-def _never(needs: Sequence[Need], _fits_one_machine: FitsOneMachine) -> list[Row]:
-    return [Row(need) for need in needs]
+def _never(lines: Sequence[Line], _fits_one_machine: FitsOneMachine) -> list[Line]:
+    return list(lines)
 
 
 _FOLDS: Final = MappingProxyType[Fold, Normalize]({Fold.SUB_MACHINE: _sub_machine, Fold.NEVER: _never})

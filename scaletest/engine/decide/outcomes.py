@@ -14,11 +14,11 @@ def outcome_of(turn: Turn) -> Outcome:
     """Return what a row got, as a value."""
     short = any(turn.wanted)
     return Outcome(
-        turn.row,
+        turn.line.row,
         turn.parked,
         turn.choice,
-        claimed_ids(turn.claims),
-        claimed_ids(turn.acquired),
+        claimed_ids(turn.claims) if turn.names is None else turn.names,
+        claimed_ids(turn.acquired) if turn.acquired else (),
         turn.deficit() if short else _NOTHING,
         _why_short(turn) if short else "",
     )

@@ -5,9 +5,10 @@ A parked gang keeps what it has: its bound machines are credited and so protecte
 
 from collections.abc import Sequence
 
+from scaletest.engine.decide.lines import Line
 from scaletest.engine.decide.rules import Parking
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.values import ClassKey, Memory, Row
+from scaletest.engine.decide.values import ClassKey, Memory
 from scaletest.model import Need
 
 __all__ = ["class_key", "is_parked", "stalled_cycles", "stamps"]
@@ -26,14 +27,12 @@ def is_parked(age_cycles: int, parking: Parking) -> bool:
     return every == 0 or age_cycles % every != 0
 
 
-def stamps(rows: Sequence[Row], memory: Memory, parking: Parking | None) -> list[bool]:
+def stamps(lines: Sequence[Line], memory: Memory, parking: Parking | None) -> list[bool]:
     """Return for every row whether it is parked this cycle; only gangs ever are."""
     if parking is None or not memory.stalled_cycles:
-        return [False] * len(rows)
+        return [False] * len(lines)
     ages = memory.stalled_cycles
-    return [
-        row.need.profile.same_key is not None and is_parked(ages.get(class_key(row.need), 0), parking) for row in rows
-    ]
+    return [line.ask.gang and is_parked(ages.get(class_key(line.need), 0), parking) for line in lines]
 
 
 def stalled_cycles(turns: Sequence[Turn], memory: Memory, parking: Parking | None) -> dict[ClassKey, int]:

@@ -11,11 +11,13 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
-from scaletest.engine.decide.fleet import Fleet, Lot
+from scaletest.engine.decide.fleet import Fleet
+from scaletest.engine.decide.lots import Lot
 from scaletest.engine.decide.rules import Rules, VictimPriority, VictimScope
 from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.values import Action, Kind, ref_of
-from scaletest.engine.decide.views import Vector, View, Views
+from scaletest.engine.decide.vectors import Vector
+from scaletest.engine.decide.views import View, Views
 from scaletest.model import US_PER_SECOND, MachineState, Resources
 
 __all__ = ["Preempt", "Unresolved", "grace_us", "victim_score"]
@@ -99,7 +101,7 @@ class Preempt:
 
     def _victim_lots(self, turn: Turn) -> Iterator[tuple[Fraction, Lot, Vector]]:
         priority = turn.need.profile.priority
-        view: View = turn.view if self._usable else self._views.of(turn.need, floor=False)
+        view: View = turn.view if self._usable else self._views.with_floor(turn.ask, floor=False)
         for pool in self._fleet.pools(MachineState.CONFIGURED):
             for lot in pool.lots():
                 if not self._lower(lot.priority, priority):

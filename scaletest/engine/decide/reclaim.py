@@ -6,9 +6,10 @@ been heard since the engine started is left alone: silence is not an empty deman
 
 from collections.abc import Mapping, Sequence
 
-from scaletest.engine.decide.fleet import Fleet, Lot, Pool
+from scaletest.engine.decide.fleet import Fleet
+from scaletest.engine.decide.lots import Lot, Pool
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.values import Action, Kind, NeedRef, Refusal, Settings, ref_of
+from scaletest.engine.decide.values import Action, Kind, NeedRef, Refusal, Settings
 from scaletest.engine.decide.views import keep_rank
 from scaletest.model import US_PER_SECOND, MachineState
 
@@ -27,7 +28,7 @@ def reclaim(
     """
     actions: list[Action] = []
     refusals: list[Refusal] = []
-    rows: dict[NeedRef, Turn] | None = None
+    rows: dict[tuple[str, str, str], Turn] | None = None
     for pool in fleet.pools(MachineState.CONFIGURED):
         if pool.count == pool.taken:
             continue
@@ -38,18 +39,19 @@ def reclaim(
                 refusals.append(Refusal(pool.cluster, "first-roll-up", reason, len(excess)))
             continue
         if rows is None:
-            rows = {ref_of(turn.need): turn for turn in turns}
+            rows = {turn.line.key: turn for turn in turns}
         actions.extend(_reclamation(machine, lot, rows) for machine, lot in excess)
     return actions, refusals
 
 
 def _excess(pool: Pool, gone: frozenset[str]) -> list[tuple[str, Lot]]:
-    left = [(keep_rank(lot), machine, lot) for lot in pool.lots() for machine in lot.ids[lot.taken :]]
+    lots = [lot for lot in pool.lots() if lot.count > lot.taken]
+    left = [(keep_rank(lot), machine, lot) for lot in lots for machine in lot.ids[lot.taken :]]
     left.sort(key=lambda entry: entry[:2])
     return [(machine, lot) for _, machine, lot in left if machine not in gone]
 
 
-def _reclamation(machine: str, lot: Lot, rows: Mapping[NeedRef, Turn]) -> Action:
+def _reclamation(machine: str, lot: Lot, rows: Mapping[tuple[str, str, str], Turn]) -> Action:
     ref = NeedRef(lot.cell.pool.cluster, lot.fingerprint, lot.group)
     turn = rows.get(ref)
     domain = turn.domain if turn is not None else None
@@ -75,7 +77,7 @@ def release(
         hold_us = settings.holds_us.get(lot.capacity_type)
         kind = str(lot.capacity_type)
         if hold_us is None:
-            kept = len(lot.ids) - lot.taken if claimed else len(lot.ids)
+            kept = lot.count - lot.taken if claimed else lot.count
             reason = f"{kind} is kept for ever"
             held[reason] = held.get(reason, 0) + kept
             continue

@@ -4,9 +4,9 @@ Counts start at nothing on every call: machines that the row already holds are n
 holds the others back, because that is what a hard spread promises.
 """
 
-from scaletest.engine.decide.fleet import Lot, Pool
+from scaletest.engine.decide.lots import Lot, Pool
 from scaletest.engine.decide.turns import Turn
-from scaletest.engine.decide.views import Vector
+from scaletest.engine.decide.vectors import Vector
 from scaletest.model import Spread
 
 __all__ = ["claim_spread"]
@@ -25,7 +25,7 @@ def claim_spread(turn: Turn, pool: Pool) -> None:
         heads = [
             (rank(lot), lot.ids[lot.taken], index)
             for index, (lot, _, values) in enumerate(offers)
-            if lot.taken < len(lot.ids) and _within_skew(values, terms, counts)
+            if lot.taken < lot.count and _within_skew(values, terms, counts)
         ]
         if not heads:
             return
@@ -43,7 +43,7 @@ def _offers(turn: Turn, pool: Pool, terms: tuple[Spread, ...]) -> list[Offer]:
         values = [cell.shape.label(term.topology_key) for term in terms]
         known = tuple(value for value in values if value is not None)
         if len(known) == len(terms):
-            offers.extend((lot, vector, known) for lot in cell.lots.values() if lot.taken < len(lot.ids))
+            offers.extend((lot, vector, known) for lot in cell.lots.values() if lot.taken < lot.count)
     return offers
 
 

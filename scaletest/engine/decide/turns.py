@@ -1,8 +1,9 @@
 """A row's turn: the working record that the passes of one cycle fill in, and the value it becomes."""
 
-from scaletest.engine.decide.values import Choice, Row
+from scaletest.engine.decide.lines import Line
+from scaletest.engine.decide.lots import Claim
+from scaletest.engine.decide.values import Choice
 from scaletest.engine.decide.views import View, Views
-from scaletest.engine.decide.walk import Claim
 from scaletest.model import Resources
 
 __all__ = ["Turn", "turns_of"]
@@ -11,18 +12,22 @@ __all__ = ["Turn", "turns_of"]
 class Turn:
     """One row in one cycle: what it claimed, what it acquired, what it still wants (amounts over the view's dims)."""
 
-    __slots__ = ("acquired", "choice", "claims", "gang", "need", "parked", "row", "view", "wanted")
+    __slots__ = ("acquired", "ask", "choice", "claims", "gang", "line", "names", "need", "parked", "view", "wanted")
 
-    def __init__(self, row: Row, view: View, *, parked: bool) -> None:
-        self.row = row
-        self.need = row.need
+    def __init__(self, line: Line, view: View, *, parked: bool) -> None:
+        ask = line.ask
+        self.line = line
+        self.need = line.need
+        self.ask = ask
+        self.gang = ask.gang
         self.view = view
-        self.gang = row.need.profile.same_key is not None
         self.parked = parked
         self.choice: Choice | None = None
         self.claims: list[Claim] = []
+        self.names: tuple[str, ...] | None = None
+        """The claimed machines, if somebody has listed them already."""
         self.acquired: list[Claim] = []
-        self.wanted = [amount for _, amount in row.need.aggregate.amounts]
+        self.wanted = list(ask.wanted)
 
     @property
     def domain(self) -> str | None:
@@ -36,6 +41,6 @@ class Turn:
         return Resources(tuple((name, want) for name, want in zip(self.view.dims, self.wanted, strict=True) if want))
 
 
-def turns_of(rows: list[Row], views: Views, parked: list[bool]) -> list[Turn]:
+def turns_of(lines: list[Line], views: Views, parked: list[bool]) -> list[Turn]:
     """Return one fresh turn per row."""
-    return [Turn(row, views.of(row.need), parked=stamp) for row, stamp in zip(rows, parked, strict=True)]
+    return [Turn(line, views.of(line.ask), parked=stamp) for line, stamp in zip(lines, parked, strict=True)]

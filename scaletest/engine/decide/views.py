@@ -1,42 +1,31 @@
-"""What one profile sees of the fleet: the cells it can use, by domain, and the lots of a pool in walking order.
+"""What one profile sees of the fleet: the cells it can use, by domain, and their lots that have machines left.
 
 A view is looked up by (profile, unit, dimensions) and lives across cycles; it re-reads a pool only when the pool says
 that its cells or lots changed.
 """
 
 from collections.abc import Callable, Iterable
-from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Final
 
-from scaletest.engine.decide.fleet import Cell, Fleet, Lot, Pool, Shape
+from scaletest.engine.decide.fleet import Fleet
+from scaletest.engine.decide.lines import Ask, Line
+from scaletest.engine.decide.lots import Amounts, Cell, Holding, Lot, Pool, Shape, Sight
 from scaletest.engine.decide.matching import counted, matches, visible_keys
 from scaletest.engine.decide.rules import Rules
-from scaletest.model import MachineState, Need, NeedProfile, Resources
+from scaletest.engine.decide.values import Choice, Rule
+from scaletest.engine.decide.vectors import Place, Vector
+from scaletest.model import MachineState, NeedProfile, Resources
 from scaletest.model.attribution import penalty_uusd
 
-__all__ = ["Run", "Vector", "View", "Views", "runs_of"]
+__all__ = ["Offers", "Rank", "View", "Views", "keep_rank"]
 
-Vector = tuple[int, ...]
-Place = tuple[Vector, str]
-"""What one machine counts for, and its domain."""
-Run = list[tuple[Lot, Vector]]
-"""Lots that tie in walking order: machines are taken from all of them by id."""
+Offers = list[tuple[Lot, Vector]]
+"""Lots with machines to take, and what one machine counts for."""
 Rank = Callable[[Lot], tuple[int, ...]]
 
 _PPM: Final = 1_000_000
 _MOST_VIEWS: Final = 16_384
-
-
-def runs_of(lots: Iterable[tuple[Lot, Vector]], rank: Rank) -> list[Run]:
-    """Sort lots into runs of equal rank."""
-    lots = list(lots)
-    if len(lots) == 1:
-        return [lots]
-    ranked = sorted([(rank(lot), lot, vector) for lot, vector in lots], key=itemgetter(0))
-    if ranked and ranked[0][0] == ranked[-1][0]:
-        return [lots]
-    return [[(lot, vector) for _, lot, vector in run] for _, run in groupby(ranked, key=itemgetter(0))]
 
 
 keep_rank: Rank = attrgetter("keep")
@@ -51,6 +40,7 @@ class View:
         "_domains",
         "_kinds",
         "_placed",
+        "_vectors",
         "dims",
         "places",
         "profile",
@@ -60,17 +50,18 @@ class View:
         "unit",
     )
 
-    def __init__(self, need: Need, dims: tuple[str, ...], rules: Rules, *, floor: bool) -> None:
-        self.profile: NeedProfile = need.profile
-        self.dims = dims
-        self.unit = need.min_unit if floor else Resources()
+    def __init__(self, ask: Ask, rules: Rules, *, floor: bool) -> None:
+        self.profile: NeedProfile = ask.profile
+        self.dims = ask.dims
+        self.unit = ask.min_unit if floor else Resources()
         self.rules = rules
-        penalty = penalty_uusd(need.profile.interruption)
+        penalty = penalty_uusd(ask.profile.interruption)
         self.rank_idle: Rank = lambda lot: (lot.price_uusd,)
         self.rank_spec: Rank = lambda lot: (lot.price_uusd * _PPM + lot.interruption_ppm * penalty,)
         self.places: dict[Shape, Place | None] = {}
         """What `place` has answered so far."""
         self._kinds: dict[Place, Place] = {}
+        self._vectors: dict[Vector, Vector] = {}
         self._cells: dict[Pool, tuple[int, list[tuple[Cell, Vector]]]] = {}
         self._placed: dict[Pool, tuple[int, list[tuple[str, Cell, Vector]]]] = {}
         self._domains: dict[Pool, tuple[int, dict[str, list[tuple[Cell, Vector]]]]] = {}
@@ -78,7 +69,7 @@ class View:
     def place(self, shape: Shape) -> Place | None:
         """Return what a machine of this shape counts for and its domain, or None if the profile cannot use it.
 
-        Equal answers are the same object.
+        Equal answers are the same object, and so are their equal parts.
         """
         try:
             return self.places[shape]
@@ -94,7 +85,26 @@ class View:
             return None
         worth = counted(shape.allocatable, self.unit, counting=self.rules.counting)
         key = self.profile.same_key
-        return tuple(worth[name] for name in self.dims), (shape.label(key) or "") if key else ""
+        vector = tuple([worth[name] for name in self.dims])
+        return self._vectors.setdefault(vector, vector), (shape.label(key) or "") if key else ""
+
+    def sight(self, holding: Holding) -> Sight | None:
+        """Return what a holding is to this profile, or None if its machines differ in kind or domain.
+
+        The answer is kept with the holding, and forgotten when a machine of it comes or goes.
+        """
+        if holding.viewer is not self:
+            holding.viewer, holding.seen = self, self._sight(holding)
+        return holding.seen
+
+    def _sight(self, holding: Holding) -> Sight | None:
+        lots = holding.lots
+        place = self.place(lots[0].cell.shape)
+        if place is None or any(self.place(lot.cell.shape) is not place for lot in lots):
+            return None
+        names = tuple(sorted([name for lot in lots for name in lot.ids]))
+        claims = [(lot, 0, lot.count) for lot in lots]
+        return Sight(place, len(names), claims, names, Choice(place[1], Rule.OWN, satisfiable=True))
 
     def cells(self, pool: Pool) -> list[tuple[Cell, Vector]]:
         """Return the pool's cells that the profile can use."""
@@ -127,29 +137,29 @@ class View:
         self._placed[pool] = (pool.version, found)
         return found
 
-    def runs(self, pool: Pool) -> list[Run]:
-        """Return the pool's usable lots in walking order; cells with nothing left are left out."""
-        return self._sorted(pool, self.cells(pool))
+    def offers(self, pool: Pool) -> Offers:
+        """Return the pool's usable lots that have machines left."""
+        return _with_machines(self.cells(pool))
 
-    def domain_runs(self, pool: Pool, domain: str) -> list[Run]:
-        """Return the usable lots of one domain in walking order."""
-        return self._sorted(pool, self.domains(pool).get(domain, ()))
-
-    def _sorted(self, pool: Pool, cells: Iterable[tuple[Cell, Vector]]) -> list[Run]:
-        lots = [
-            (lot, vector)
-            for cell, vector in cells
-            if cell.count > cell.taken
-            for lot in cell.lots.values()
-            if len(lot.ids) > lot.taken
-        ]
-        return runs_of(lots, self.rank(pool.state))
+    def domain_offers(self, pool: Pool, domain: str) -> Offers:
+        """Return the usable lots of one domain that have machines left."""
+        return _with_machines(self.domains(pool).get(domain, ()))
 
     def rank(self, state: MachineState) -> Rank:
         """Return how lots in a state are ordered for this profile."""
         if state is MachineState.IDLE:
             return self.rank_idle
         return self.rank_spec if state is MachineState.SPECULATIVE else keep_rank
+
+
+def _with_machines(cells: Iterable[tuple[Cell, Vector]]) -> Offers:
+    return [
+        (lot, vector)
+        for cell, vector in cells
+        if cell.count > cell.taken
+        for lot in cell.lots.values()
+        if lot.count > lot.taken
+    ]
 
 
 class Views:
@@ -159,58 +169,73 @@ class Views:
         self.fleet = fleet
         self.rules = rules
         self._shown: set[tuple[str, bool]] = set()
-        self._views: dict[tuple[str, tuple[tuple[str, int], ...], tuple[str, ...], bool], View] = {}
-        self._holders: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[int, list[Shape]]] = {}
-        self._fits: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[bool, list[Shape]]] = {}
+        self._views: dict[tuple[str, Amounts, tuple[str, ...], bool], View] = {}
+        self._of: dict[Ask, View] = {}
+        """Short cuts into the views, which asks come to by the thousand and views by the dozen."""
+        self._holders: dict[tuple[str, Amounts], tuple[int, list[Shape]]] = {}
+        self._fits: dict[tuple[str, Amounts], tuple[bool, list[Shape]]] = {}
 
-    def show(self, needs: Iterable[Need], *, as_gangs: bool) -> None:
+    def show(self, lines: Iterable[Line], *, as_gangs: bool) -> None:
         """Make every label that these rows' profiles look at visible; if that is news, start all views anew."""
-        for fingerprint, profile in {need.profile.fingerprint: need.profile for need in needs}.items():
-            if (fingerprint, as_gangs) not in self._shown:
-                self._shown.add((fingerprint, as_gangs))
-                self.fleet.see(*visible_keys(profile, as_gang=as_gangs))
+        for ask in dict.fromkeys(map(attrgetter("ask"), lines)):
+            mark = (ask.fingerprint, as_gangs)
+            if mark not in self._shown:
+                self._shown.add(mark)
+                self.fleet.see(*visible_keys(ask.profile, as_gang=as_gangs or self._never_fits(ask)))
         before = self.fleet.generation
         self.fleet.refresh()
         if before != self.fleet.generation or max(len(self._views), len(self._holders)) > _MOST_VIEWS:
             self._views.clear()
+            self._of.clear()
             self._holders.clear()
+        if len(self._of) > _MOST_VIEWS:
+            self._of.clear()
         # Which gangs fit is asked anew every cycle, once per profile and size.
         self._fits.clear()
 
-    def of(self, need: Need, *, floor: bool | None = None) -> View:
-        """Return the view of a row; `floor` says whether machines must hold one unit, else the rules say."""
-        wanted_floor = self.rules.unit_floor if floor is None else floor
-        amounts = need.aggregate.amounts
-        dims = tuple([name for name, _ in amounts])
-        key = (need.profile.fingerprint, need.min_unit.amounts, dims, wanted_floor)
-        view = self._views.get(key)
+    def _never_fits(self, ask: Ask) -> bool:
+        """Say whether no machine was ever large enough for a gang: it cannot fold, so its domains can show at once."""
+        types, _ = visible_keys(ask.profile, as_gang=True)
+        return ask.gang and not self.fleet.may_hold(ask.aggregate, types)
+
+    def of(self, ask: Ask) -> View:
+        """Return the view of a row under the rules."""
+        view = self._of.get(ask)
         if view is None:
-            view = self._views[key] = View(need, dims, self.rules, floor=wanted_floor)
+            view = self._of[ask] = self.with_floor(ask, floor=self.rules.unit_floor)
         return view
 
-    def fits_one_machine(self, need: Need) -> bool:
+    def with_floor(self, ask: Ask, *, floor: bool) -> View:
+        """Return the view of a row; `floor` says whether machines must hold one unit."""
+        key = (ask.fingerprint, ask.min_unit.amounts, ask.dims, floor)
+        view = self._views.get(key)
+        if view is None:
+            view = self._views[key] = View(ask, self.rules, floor=floor)
+        return view
+
+    def fits_one_machine(self, ask: Ask) -> bool:
         """Say whether a whole gang fits on some machine: bound or being bound to its cluster, Idle or Speculative."""
-        key = (need.profile.fingerprint, need.aggregate.amounts)
+        key = (ask.fingerprint, ask.aggregate.amounts)
         known = self._fits.get(key)
         if known is None:
-            shapes = self._holding(need)
+            shapes = self._holding(ask)
             pools = (self.fleet.pool(MachineState.IDLE), self.fleet.pool(MachineState.SPECULATIVE))
             known = self._fits[key] = (any(_has_one(pool, shapes) for pool in pools), shapes)
         anywhere, shapes = known
         if anywhere or not shapes:
             return anywhere
-        return any(_has_one(pool, shapes) for pool in self.fleet.held(need.cluster)[:2])
+        return any(_has_one(pool, shapes) for pool in self.fleet.held(ask.cluster)[:2])
 
-    def _holding(self, need: Need) -> list[Shape]:
+    def _holding(self, ask: Ask) -> list[Shape]:
         shapes = self.fleet.shapes
-        key = (need.profile.fingerprint, need.aggregate.amounts)
+        key = (ask.fingerprint, ask.aggregate.amounts)
         known = self._holders.get(key)
         if known is not None and known[0] == len(shapes):
             return known[1]
         found = [
             shape
             for shape in shapes.values()
-            if shape.allocatable.covers(need.aggregate) and matches(need.profile, shape.label)
+            if shape.allocatable.covers(ask.aggregate) and matches(ask.profile, shape.label)
         ]
         self._holders[key] = (len(shapes), found)
         return found

@@ -1,131 +1,144 @@
 """Taking machines: whole ones, in walking order, until what is wanted is covered. The hot loop of the engine.
 
 Every walk takes from the front of each lot, so a claim is (lot, start, stop). Lots that tie are merged by id; inside
-a lot the count follows by division, without looking at machines.
+a lot the count follows by division, without looking at machines. Lots are put in order only if some are left over.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable
-from heapq import heapify, heappop, heapreplace
+from bisect import bisect_left, bisect_right
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
-from scaletest.engine.decide.fleet import Lot
-from scaletest.engine.decide.views import Run, Vector
+from scaletest.engine.decide.lots import Claim, Lot
+from scaletest.engine.decide.vectors import Vector, needed
+from scaletest.engine.decide.views import Offers, Rank
 
-__all__ = ["Claim", "claim", "claimed_ids", "needed"]
+__all__ = ["book", "claim", "claimed_ids", "lower"]
 
-Claim = tuple[Lot, int, int]
-
-_ENDLESS: Final = 1 << 62
 _FEW: Final = 4
 
 
-def needed(wanted: list[int], vector: Vector) -> int:
-    """Return how many machines of this vector cover what is wanted; practically endless if they never do."""
-    count = 0
-    for want, have in zip(wanted, vector, strict=True):
-        if want > 0:
-            if have <= 0:
-                return _ENDLESS
-            enough = -(-want // have)
-            if enough > count:  # noqa: PLR1730  # the call of max is a third of this loop
-                count = enough
-    return count
+def claim(offers: Offers, rank: Rank, wanted: list[int], claims: list[Claim]) -> bool:
+    """Claim machines by rank and id, lowering `wanted` and adding to `claims`; say whether all is covered.
 
-
-def claim(runs: Iterable[Run], wanted: list[int], claims: list[Claim]) -> bool:
-    """Claim machines run by run, lowering `wanted` and adding to `claims`; say whether all is covered.
-
-    Every lot of a run has machines left.
+    Every lot on offer has machines left.
     """
-    for run in runs:
+    if not any(wanted):
+        return True
+    if not offers:
+        return False
+    if _one_kind(offers):
+        vector = offers[0][1]
+        count = needed(wanted, vector)
+        free = sum([lot.count - lot.taken for lot, _ in offers])
+        if count >= free:
+            _take_whole(offers, claims)
+            lower(wanted, vector, free)
+            return count == free
+        if count <= _FEW:
+            for lot, share in _first_by_rank(offers, rank, count):
+                book(lot, share, claims)
+            wanted[:] = [0] * len(wanted)
+            return True
+    for run in _runs_of(offers, rank):
+        _claim_run(run, wanted, claims)
         if not any(wanted):
             return True
-        if len(run) == 1:
-            lot, vector = run[0]
-            _take(lot, vector, min(len(lot.ids) - lot.taken, needed(wanted, vector)), wanted, claims)
-        else:
-            _claim_merged(run, wanted, claims)
-    return not any(wanted)
+    return False
 
 
-def _take(lot: Lot, vector: Vector, count: int, wanted: list[int], claims: list[Claim]) -> None:
-    start = lot.taken
-    lot.take(count)
-    claims.append((lot, start, start + count))
+def _one_kind(offers: Offers) -> bool:
+    vector = offers[0][1]
+    return all(other is vector for _, other in offers)
+
+
+def _runs_of(offers: Offers, rank: Rank) -> list[Offers]:
+    """Sort lots into runs of equal rank."""
+    if len(offers) == 1:
+        return [offers]
+    ranked = sorted([(rank(lot), lot, vector) for lot, vector in offers], key=itemgetter(0))
+    if ranked[0][0] == ranked[-1][0]:
+        return [offers]
+    return [[(lot, vector) for _, lot, vector in run] for _, run in groupby(ranked, key=itemgetter(0))]
+
+
+def _claim_run(run: Offers, wanted: list[int], claims: list[Claim]) -> None:
+    """Claim from lots that tie, by id."""
+    count = needed(wanted, run[0][1]) if _one_kind(run) else _enough_by_id(run, wanted)
+    if count >= sum([lot.count - lot.taken for lot, _ in run]):
+        for lot, vector in run:
+            lower(wanted, vector, lot.count - lot.taken)
+        _take_whole(run, claims)
+        return
+    shares = _first_by_id([lot for lot, _ in run], count)
+    for share, (lot, vector) in zip(shares, run, strict=True):
+        if share:
+            lower(wanted, vector, share)
+            book(lot, share, claims)
+
+
+def lower(wanted: list[int], vector: Vector, count: int) -> None:
+    """Take what some machines count for off what is wanted."""
     for index, have in enumerate(vector):
         left = wanted[index] - have * count
         wanted[index] = max(0, left)
 
 
-def _claim_merged(run: Run, wanted: list[int], claims: list[Claim]) -> None:
-    vector = run[0][1]
-    if all(other == vector for _, other in run):
-        count = needed(wanted, vector)
-        if count < sum([len(lot.ids) - lot.taken for lot, _ in run]):
-            lots = [lot for lot, _ in run]
-            shares = _few_by_id(lots, count) if count <= _FEW else _first_by_id(lots, count)
-            for lot, share in shares:
-                _take(lot, vector, share, wanted, claims)
-            return
-    elif not _never_covers(run, wanted):
-        _claim_one_by_one(run, wanted, claims)
-        return
-    for lot, own in run:
-        _take(lot, own, len(lot.ids) - lot.taken, wanted, claims)
+def book(lot: Lot, count: int, claims: list[Claim]) -> None:
+    """Take the next machines of a lot and add them to claims."""
+    start = lot.taken
+    lot.take(count)
+    claims.append((lot, start, start + count))
 
 
-def _never_covers(run: Run, wanted: list[int]) -> bool:
-    """Say whether even all machines together leave something open, so that all are taken."""
-    return any(
-        sum((len(lot.ids) - lot.taken) * vector[index] for lot, vector in run) < want
-        for index, want in enumerate(wanted)
-    )
+def _take_whole(offers: Offers, claims: list[Claim]) -> None:
+    for lot, _ in offers:
+        book(lot, lot.count - lot.taken, claims)
 
 
-def _few_by_id(lots: list[Lot], count: int) -> list[tuple[Lot, int]]:
-    """Return what `_first_by_id` does, for so few machines that looking at every lot's head is quicker than merging."""
-    heads = [(lot.ids[lot.taken], index) for index, lot in enumerate(lots)]
+def _first_by_rank(offers: Offers, rank: Rank, count: int) -> list[tuple[Lot, int]]:
+    """Return how many of the first `count` machines each lot gives; for so few that one sort of all heads will do."""
+    if count == 1:
+        return [(min([(rank(lot), lot.ids[lot.taken], lot) for lot, _ in offers])[2], 1)]
+    heads = [
+        (rank(lot), name, index)
+        for index, (lot, _) in enumerate(offers)
+        for name in lot.ids[lot.taken : lot.taken + count]
+    ]
+    heads.sort()
     shares: dict[int, int] = {}
-    heapify(heads)
-    for _ in range(count):
-        index = heads[0][1]
-        share = shares[index] = shares.get(index, 0) + 1
-        lot = lots[index]
-        if lot.taken + share < len(lot.ids):
-            heapreplace(heads, (lot.ids[lot.taken + share], index))
-        else:
-            heappop(heads)
-    return [(lots[index], share) for index, share in shares.items()]
+    for _, _, index in heads[:count]:
+        shares[index] = shares.get(index, 0) + 1
+    return [(offers[index][0], share) for index, share in shares.items()]
 
 
-def _first_by_id(lots: list[Lot], count: int) -> list[tuple[Lot, int]]:
+def _first_by_id(lots: list[Lot], count: int) -> list[int]:
     """Return how many of the `count` smallest ids each lot gives."""
+    if len(lots) == 1:
+        return [count]
     # Sorting runs that are sorted already is a merge in C, far quicker than a heap in Python.
     merged = sorted([name for lot in lots for name in lot.ids[lot.taken : lot.taken + count]])
-    last = merged[count - 1]
-    shares = ((lot, bisect_right(lot.ids, last, lot.taken) - lot.taken) for lot in lots)
-    return [(lot, share) for lot, share in shares if share]
+    return _up_to(merged[count - 1], lots)
 
 
-def _claim_one_by_one(live: Run, wanted: list[int], claims: list[Claim]) -> None:
-    """Walk machines of different sizes by id; the count of each lot is booked at the end."""
-    ends = [lot.taken for lot, _ in live]
-    heads = [(lot.ids[lot.taken], index) for index, (lot, _) in enumerate(live)]
-    heapify(heads)
-    left = list(wanted)
-    while heads and any(left):
-        index = heads[0][1]
-        lot, vector = live[index]
-        left = [max(0, want - have) for want, have in zip(left, vector, strict=True)]
-        ends[index] += 1
-        if ends[index] < len(lot.ids):
-            heapreplace(heads, (lot.ids[ends[index]], index))
-        else:
-            heappop(heads)
-    for (lot, vector), end in zip(live, ends, strict=True):
-        if end > lot.taken:
-            _take(lot, vector, end - lot.taken, wanted, claims)
+def _up_to(last: str, lots: list[Lot]) -> list[int]:
+    return [bisect_right(lot.ids, last, lot.taken) - lot.taken for lot in lots]
+
+
+def _enough_by_id(run: Offers, wanted: list[int]) -> int:
+    """Return how many machines of different sizes, taken by id, cover what is wanted: all, if even they do not."""
+    lots = [lot for lot, _ in run]
+    # As many machines as would be needed of the least of them are always enough.
+    most = max([needed(wanted, vector) for _, vector in run])
+    merged = sorted([name for lot in lots for name in lot.ids[lot.taken : lot.taken + most]])[:most]
+
+    def covered(count: int) -> bool:
+        shares = _up_to(merged[count - 1], lots)
+        totals = [sum([share * vector[i] for share, (_, vector) in zip(shares, run, strict=True)]) for i in dims]
+        return all(have >= want for have, want in zip(totals, wanted, strict=True))
+
+    dims = range(len(wanted))
+    return 1 + bisect_left(range(1, len(merged)), True, key=covered)  # the value that is looked for
 
 
 def claimed_ids(claims: list[Claim]) -> tuple[str, ...]:

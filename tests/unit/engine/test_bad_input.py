@@ -8,7 +8,16 @@ import pytest
 
 from scaletest.engine.decide import NO_RAILS, Demand, Engine, Fleet, Kind, decide
 from scaletest.engine.decide.admission import Fault, Rejection, read_machine
-from scaletest.model import CapacityType, Machine, MachineState, Need, NeedProfile, PenaltyBucket, Resources
+from scaletest.model import (
+    Attribution,
+    CapacityType,
+    Machine,
+    MachineState,
+    Need,
+    NeedProfile,
+    PenaltyBucket,
+    Resources,
+)
 
 ONE = Resources.of({"cpu": 1000})
 NOTHING = PenaltyBucket(1)
@@ -35,6 +44,7 @@ BAD = [
     ("labels as a list", {"labels": [("a", "b")]}, Fault.STRUCTURE),
     ("unknown capacity type", {"capacity_type": "Borrowed"}, Fault.STRUCTURE),
     ("unknown attribution", {"attribution": "mine"}, Fault.STRUCTURE),
+    ("attribution that cannot be compared", {"attribution": Attribution(cast("str", ["x"]))}, Fault.STRUCTURE),
     ("Configured for nobody", {"state": MachineState.CONFIGURED}, Fault.STRUCTURE),
     ("Idle for somebody", {"cluster": "c"}, Fault.STRUCTURE),
 ]
@@ -98,6 +108,16 @@ def test_a_row_with_senseless_amounts_is_refused_and_counted(amount: float) -> N
     ]
 
 
+def test_a_senseless_row_is_refused_in_every_cycle_that_brings_it() -> None:
+    bad = Need("c", PROFILE, Resources((("cpu", 0),)), ONE, "x")
+    engine = Engine(Fleet([GOOD]), settings=NO_RAILS)
+    rows = replace(demand(1), rows=(*demand(1).rows, bad))
+
+    refused = [[refusal.rule for refusal in engine.decide(rows).refusals].count("bad-row") for _ in range(3)]
+
+    assert refused == [1, 1, 1]
+
+
 def test_a_row_that_asks_for_nothing_gets_nothing_and_is_not_short() -> None:
     decisions = decide([GOOD], Demand((Need("c", PROFILE, Resources(), Resources()),)), settings=NO_RAILS)
 
@@ -111,6 +131,18 @@ def test_a_resource_no_machine_has_is_a_shortfall() -> None:
 
     # With no unit to hold, the machine suits; it is taken and does not help.
     assert decisions.shortfalls[0].missing == gpu
+
+
+def test_the_same_row_in_another_cycle_is_read_the_same() -> None:
+    machines = [replace(GOOD, id=f"m{n}") for n in range(5)]
+    engine = Engine(Fleet(machines), settings=NO_RAILS)
+    one, two = demand(1), demand(2)
+
+    taken = [
+        len(engine.decide(rows).of_kind(Kind.BOOTSTRAP)) for rows in (one, two, one, Demand((*one.rows, *two.rows)))
+    ]
+
+    assert taken == [1, 2, 1, 3]
 
 
 def test_rows_of_one_key_are_added_up() -> None:
