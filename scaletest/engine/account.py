@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 from scaletest.engine.decide import Action, Decisions, Fleet, Kind, NeedRef, Outcome
 from scaletest.engine.decide.matching import matches
 from scaletest.engine.execute import Order
-from scaletest.engine.facts import unit_text
 from scaletest.engine.metrics import PRIORITY_CLASSES, priority_class
 from scaletest.model import MachineState, Need
 from scaletest.model.attribution import attribution_for
@@ -49,7 +48,7 @@ class Account:
         for action in decisions.actions:
             need = acquired.get(action.machine) if action.kind in _ACQUIRE else None
             if need is not None:
-                text = self._units[action.machine] = unit_text(need.min_unit)
+                text = self._units[action.machine] = str(need.min_unit)
                 orders.append(Order(action, cycle, text, attribution_for(need.profile, need.group)))
             else:
                 orders.append(Order(action, cycle, self._unit_of(action, rows.get(action.need, ()))))
@@ -60,7 +59,7 @@ class Account:
         if action.kind is Kind.RECLAIM and action.machine in self._units:
             return self._units[action.machine]
         room = self._fleet.machines[action.machine].allocatable
-        return next((unit_text(need.min_unit) for need in rows if room.covers(need.min_unit)), "")
+        return next((str(need.min_unit) for need in rows if room.covers(need.min_unit)), "")
 
     def moves(self, outcomes: Sequence[Outcome]) -> tuple[int, int]:
         """Return how many gangs changed their domain, and how many their machines although their row is the same."""

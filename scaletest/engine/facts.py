@@ -3,9 +3,9 @@
 from typing import NamedTuple, Protocol
 
 from scaletest.engine.decide import Action
-from scaletest.model import Machine, Need, Resources
+from scaletest.model import Machine, Need
 
-__all__ = ["ActionFact", "CycleFact", "CycleInputs", "Recorder", "unit_text"]
+__all__ = ["ActionFact", "CycleFact", "CycleInputs", "Recorder"]
 
 
 class ActionFact(NamedTuple):
@@ -79,8 +79,3 @@ class Recorder(Protocol):
 
     def cycle(self, fact: CycleFact, inputs: CycleInputs, compute_us: int) -> None:
         """Note a cycle; `compute_us` is processor time, which no two runs share."""
-
-
-def unit_text(unit: Resources) -> str:
-    """Return a vector as canonical text: `cpu=100,memory=5`."""
-    return ",".join([f"{name}={amount}" for name, amount in unit.amounts])

@@ -101,7 +101,7 @@ def _owner(n: int) -> Owner:
 def _measure(what: str, *, batch: int, every_us: int, waiting: int) -> None:
     bench = _Bench(batch=batch, every_us=every_us, waiting=waiting)
     bench.loop.run_until_complete(bench.fill())
-    callbacks, took = bench.loop.callbacks, []
+    took = []
     for number in range(_SLICES):
         started = time.process_time()
         bench.loop.run_until_complete(bench.replace(number))
@@ -109,7 +109,7 @@ def _measure(what: str, *, batch: int, every_us: int, waiting: int) -> None:
     bench.cluster.check()
     print(
         f"{what}: {min(took):.0f} to {max(took):.0f} us per replacement (bar {_REPLACE_BAR_US}), "
-        f"{(bench.loop.callbacks - callbacks) / _REPLACED:.1f} callbacks, {bench.bound:,} bound, "
+        f"{bench.bound:,} bound, "
         f"{bench.bytes_per_pod:.0f} bytes per Pod (bar {_POD_BAR_BYTES})"
     )
 

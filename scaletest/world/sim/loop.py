@@ -17,7 +17,7 @@ from scaletest.model import US_PER_SECOND, seconds_text
 __all__ = ["DeadlockError", "RunawayError", "StalledError", "VirtualClock", "VirtualLoop"]
 
 _MOST_AT_ONCE: Final = 1_000_000
-_HOOK_EVERY: Final = 1 << 12
+_HOOK_EVERY: Final = 1 << 10
 
 # Every method of the abstract loop that is not written here raises NotImplementedError, which is the refusal meant. A
 # type checker would call the class abstract, so it is shown asyncio's concrete one.
@@ -54,8 +54,6 @@ class VirtualLoop(_Loop):
         self._most_at_once = most_at_once
         self._running = False
         self._closed = False
-        self.callbacks = 0
-        """How many ran so far."""
 
     def now_us(self) -> int:
         """Return the instant."""
@@ -81,20 +79,29 @@ class VirtualLoop(_Loop):
             asyncio._set_running_loop(previous)  # noqa: SLF001
 
     def _run(self, main: asyncio.Future[T]) -> None:
-        ready, at_once = self._ready, 0
-        while not main.done():
+        """Run callback after callback; this is the innermost loop of every simulated run."""
+        ready, done = self._ready, main.done
+        take = ready.popleft
+        at_once = since = 0
+        while not done():
             if not ready:
                 at_once = 0
                 self._advance()
-            callback, args = ready.popleft()
+            callback, args = take()
             callback(*args)
             at_once += 1
-            self.callbacks += 1
-            if at_once > self._most_at_once:
-                what = getattr(callback, "__qualname__", callback)
-                raise RunawayError(f"{at_once:,} callbacks at {self._instant}, and the clock stands still ({what})")
-            if self._hook is not None and not self.callbacks % _HOOK_EVERY:
-                self._hook(self._now_us)
+            since += 1
+            if since == _HOOK_EVERY:
+                since = 0
+                self._look_up(at_once, callback)
+
+    def _look_up(self, at_once: int, callback: Callback) -> None:
+        """Look up from the work: the clock must still be moving, and somebody outside may want something."""
+        if at_once > self._most_at_once:
+            what = getattr(callback, "__qualname__", callback)
+            raise RunawayError(f"{at_once:,} callbacks at {self._instant}, and the clock stands still ({what})")
+        if self._hook is not None:
+            self._hook(self._now_us)
 
     def _advance(self) -> None:
         """Move to the next instant with something to do, and take all of it."""
