@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test unit lint format bench corruptions schema golden lock clean
+.PHONY: help setup run test unit lint format bench soak corruptions schema golden lock clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,8 +22,8 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-run: setup ## set up and run the main job: the plan of dev-50
-	$(BIN)/scaletest plan profiles/dev-50.yaml
+run: setup ## set up and run the main job: dev-50 from install to verdict
+	$(BIN)/scaletest run profiles/dev-50.yaml
 
 test: setup lint unit ## set up, lint, and run every test
 
@@ -44,9 +44,13 @@ format: setup ## rewrite the sources in house style
 bench: setup ## print speed and memory figures against their bars
 	$(BIN)/python tests/bench/plan_speed.py
 	$(BIN)/python tests/bench/evidence_speed.py
+	$(BIN)/python tests/bench/run_speed.py
 	$(BIN)/python tests/bench/decide_speed.py
 	$(BIN)/python tests/bench/load_speed.py
 	$(BIN)/python tests/bench/cluster_speed.py
+
+soak: setup ## dev-50 on 200 seeds, 24 virtual hours of it, and an engine that never acts on every profile (an hour)
+	$(BIN)/python tests/bench/soak.py
 
 corruptions: setup ## damage evidence in two thousand ways and print what the judge made of it
 	$(BIN)/pytest -q -p no:randomly tests/integration/judge

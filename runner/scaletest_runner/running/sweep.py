@@ -65,7 +65,7 @@ def seeds_of(text: str) -> range:
 def swept(run: Callable[[int], SweptRun], seeds: Sequence[int], *, jobs: int) -> Iterator[SweptRun]:
     """Yield the runs as they end."""
     workers = min(jobs or os.cpu_count() or 1, len(seeds))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), max_tasks_per_child=20) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for future in as_completed([pool.submit(run, seed) for seed in seeds]):
             yield future.result()
 
