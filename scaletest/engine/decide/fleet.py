@@ -8,7 +8,7 @@ from typing import Final
 
 from scaletest.engine.decide.admission import Fault, Rejection, fault_of
 from scaletest.engine.decide.batches import Batch, Record, batched, look_of, record_of
-from scaletest.engine.decide.lots import NO_MARK, Amounts, Look, Lot, Pool, Shape
+from scaletest.engine.decide.lots import NO_MARK, Amounts, Labels, Look, Lot, Pool, Shape
 from scaletest.engine.decide.matching import PRESENT, presence_of
 from scaletest.model import Machine, MachineState, Resources
 from scaletest.model.demand import INSTANCE_TYPE_KEY, ZONE_KEY
@@ -171,11 +171,12 @@ class Fleet:
             if self._seen(kind) <= _TYPE_ONLY:
                 self._lot_of(batch.record, self._shape_of((kind, "", (), amounts))).fill(batch.names)
                 continue
-            parts: dict[Shape, list[str]] = {}
+            # By look first: shapes are many times fewer than machines.
+            parts: dict[tuple[str, Labels], list[str]] = {}
             for machine in batch.machines:
-                parts.setdefault(self._shape_of(look_of(machine)), []).append(machine.id)
-            for shape, names in parts.items():
-                self._lot_of(batch.record, shape).fill(names)
+                parts.setdefault((machine.zone, machine.labels), []).append(machine.id)
+            for (zone, labels), names in parts.items():
+                self._lot_of(batch.record, self._shape_of((kind, zone, labels, amounts))).fill(names)
 
     def _place(self, machine: Machine) -> None:
         lot = self._lot_for(machine)
