@@ -156,6 +156,8 @@ class Agent:
         while True:
             batch = list(islice(self.pods.missing, _BATCH))
             if not batch:
+                # A dict that things left at its front is walked past them all; an emptied one starts afresh.
+                self.pods.missing.clear()
                 self._wanted.clear()
                 await self._wanted.wait()
                 continue

@@ -8,6 +8,7 @@ wait for its room in a line, so that neither a bind nor a wake ever looks at all
 from collections.abc import Collection, Iterable, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Final
+from zlib import crc32
 
 from scaletest.model import Machine, Operator, Requirement
 from scaletest.ports.cluster import PodTemplate
@@ -38,9 +39,9 @@ class Domain:
         self.needs = needs
         self.value = value
         self.nodes: dict[str, Node] = {}
-        # Every Node with room has an entry (-room, name) that states at least its true room. Growth is stated at once,
-        # shrinkage when an entry comes up; an entry that differs from `_stated` was overtaken by a newer one.
-        self._heap: list[tuple[int, str]] = []
+        # Every Node with room has an entry (-score, tie, name) that states at least its true score. Growth is stated at
+        # once, shrinkage when an entry comes up; an entry that differs from `_stated` was overtaken by a newer one.
+        self._heap: list[tuple[int, int, str]] = []
         self._stated: dict[str, int] = {}
         self._line: list[tuple[int, int]] = []
         self._later: list[tuple[int, int, int]] = []
@@ -48,32 +49,35 @@ class Domain:
 
     def grew(self, node: Node) -> None:
         """Take note that a Node may have more room than before."""
-        room = node.fits(self.needs) if node.open else 0
-        if room > self._stated.get(node.name, 0):
-            self._stated[node.name] = room
-            heappush(self._heap, (-room, node.name))
+        score = node.score(self.needs)
+        if score > self._stated.get(node.name, 0):
+            self._stated[node.name] = score
+            heappush(self._heap, (-score, self._tie(node), node.name))
+
+    def _tie(self, node: Node) -> int:
+        """Return a Node's place among equals: nobody's name may decide, and equal runs must agree."""
+        return crc32(f"{node.name} {self.needs}".encode())
 
     def leave(self, node: Node) -> None:
         """Forget a Node."""
         del self.nodes[node.name]
         self._stated.pop(node.name, None)
 
-    def top(self) -> tuple[int, str] | None:
-        """Return (-room, name) of the Node with most room, first by name; None when all are full or closed."""
+    def top(self) -> tuple[int, int, str] | None:
+        """Return the entry of the emptiest Node with room for a Pod; None when all are full or closed."""
         heap, stated, needs = self._heap, self._stated, self.needs
         while heap:
             entry = heap[0]
-            name = entry[1]
-            if stated.get(name) != -entry[0]:
+            stale, tie, name = entry
+            if stated.get(name) != -stale:
                 heappop(heap)
                 continue
-            node = self.nodes[name]
-            room = node.fits(needs) if node.open else 0
-            if room == -entry[0]:
+            score = self.nodes[name].score(needs)
+            if score == -stale:
                 return entry
-            if room:
-                stated[name] = room
-                heapreplace(heap, (-room, name))
+            if score:
+                stated[name] = score
+                heapreplace(heap, (-score, tie, name))
             else:
                 del stated[name]
                 heappop(heap)
@@ -228,9 +232,10 @@ class Kind:
         return values if len(values) == len(self.keys) else None
 
     def choose(self, placement: Placement | None) -> Node | None:
-        """Return the Node for a Pod: where most more of its kind would fit, first by name.
+        """Return the Node for a Pod: the emptiest with room for it, by whole percents as the real scheduler scores.
 
-        The first Pod of a gang goes to the domain with most room in all.
+        Full fleets tie at nothing free, so their holes are taken in no particular order, whatever their size. The first
+        Pod of a gang goes to the domain with most room in all.
         """
         if placement is None:
             return _emptiest(self.domains.values())
@@ -247,7 +252,7 @@ def _emptiest(domains: Iterable[Domain]) -> Node | None:
         top = domain.top()
         if top is not None and (best is None or top < best):
             best, where = top, domain
-    return where.nodes[best[1]] if where is not None and best is not None else None
+    return where.nodes[best[2]] if where is not None and best is not None else None
 
 
 def _passes(test: Requirement, value: str | None) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scaletest.model import Machine
 from scaletest.ports.cluster import Change, NodeEvent
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from scaletest.world.sim.kinds import Domain
 
 __all__ = ["Needs", "Node"]
+
+_SCORED: Final = ("cpu", "memory")
 
 Needs = tuple[tuple[str, int], ...]
 """What one Pod asks for, by resource."""
@@ -30,6 +32,8 @@ class Node:
     cordoned: bool = False
     open: bool = False
     free: dict[str, int] = field(init=False)
+    scored: Needs = field(init=False)
+    """What emptiness is measured in: cpu and memory, or whatever there is."""
     pods: dict[int, None] = field(default_factory=dict)
     domains: "list[Domain]" = field(default_factory=list)
     empty: list[asyncio.Future[None]] = field(default_factory=list)
@@ -40,7 +44,9 @@ class Node:
     """When the back-off of a Pod that could use the room ends."""
 
     def __post_init__(self) -> None:
-        self.free = dict(self.machine.allocatable)
+        whole = self.machine.allocatable.amounts
+        self.free = dict(whole)
+        self.scored = tuple(pair for pair in whole if pair[0] in _SCORED) or whole
 
     def fits(self, needs: Needs) -> int:
         """Return how many more such Pods the Node has room for."""
@@ -50,6 +56,16 @@ class Node:
             if have < amount * count:
                 count = have // amount
         return count
+
+    def score(self, needs: Needs) -> int:
+        """Return how empty the Node is for a Pod: 1 and the percent of cpu and memory left, 0 without room for it."""
+        free = self.free
+        if not self.open or self.slots < 1:
+            return 0
+        for name, amount in needs:
+            if free.get(name, 0) < amount:
+                return 0
+        return 1 + sum([free[name] * 100 // whole for name, whole in self.scored]) // len(self.scored)
 
     def room(self, needs: Needs) -> int:
         """Return how many more such Pods the scheduler may put here."""

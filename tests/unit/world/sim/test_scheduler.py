@@ -34,17 +34,23 @@ def test_an_idle_scheduler_binds_after_one_attempt_and_a_busy_one_at_its_rate() 
     assert stage.run(story) == [BIND_US, 2 * BIND_US, 3 * BIND_US, 4 * BIND_US]
 
 
-def test_the_emptiest_node_is_taken_and_the_first_by_name_among_equals() -> None:
+def test_the_emptiest_node_is_taken_whatever_its_name_or_size() -> None:
     stage = Stage()
+    left = {"a": 2, "b": 4, "c": 5, "d": 10}
+    whole = dict(left)
 
     async def story() -> None:
-        await stage.add_nodes(machine("c", pods=3), machine("b", pods=2), machine("a", pods=2))
-        await stage.cluster.create_owners([owner(1, 7)])
+        await stage.add_nodes(*(machine(name, pods=pods) for name, pods in left.items()))
+        await stage.cluster.create_owners([owner(1, 21)])
         await stage.sleep(1)
 
     stage.run(story)
+    for event in stage.pod_events(Change.BOUND):
+        percents = {name: pods * 100 // whole[name] for name, pods in left.items() if pods}
+        assert percents[event.node] == max(percents.values())
+        left[event.node] -= 1
 
-    assert [event.node for event in stage.pod_events(Change.BOUND)] == ["c", "a", "b", "c", "a", "b", "c"]
+    assert not any(left.values())
 
 
 def test_higher_priority_goes_first_and_then_the_older_pod() -> None:
