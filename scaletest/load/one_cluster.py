@@ -22,6 +22,8 @@ from scaletest.ports.crew import Crew
 __all__ = ["ClusterLoad"]
 
 _AGAIN_US: Final = US_PER_SECOND
+_GATHER_US: Final = US_PER_SECOND // 5
+"""Time in which events gather before they are looked at together; they are stamped when they come in."""
 _REOPEN_US: Final = US_PER_SECOND // 10
 _DONE: Final = (Answer.OK, Answer.NOT_FOUND)
 
@@ -39,7 +41,7 @@ class ClusterLoad:
         self._slots = SlotTable()
         self._nodes = NodeTable()
         self._requests = Requests(ordinal, ledger, self._slots.owner_of)
-        self._tenancy = Tenancy(slots=self._slots, nodes=self._nodes, requests=self._requests, ledger=ledger)
+        self._tenancy = Tenancy(slots=self._slots, nodes=self._nodes, requests=self._requests)
         self._churn: Churn | None = None
         self._owners: list[Owner] = []
         self._turns: tuple[Turn, ...] = ()
@@ -126,6 +128,7 @@ class ClusterLoad:
             else:
                 self._tenancy.receive(batch)
                 self._revision = batch.revision
+                await self._clock.sleep_until(self._clock.now_us() + _GATHER_US)
 
     async def _reopened(self, *, relist: bool) -> Watch:
         if relist:

@@ -10,7 +10,7 @@ from typing import Final
 from scaletest.load.churn import Churn, Sent
 from scaletest.load.nodes import NodeTable
 from scaletest.load.slots import NOBODY, Holding, SlotTable
-from scaletest.load.timing import Identity, Ledger, Requests, Why
+from scaletest.load.timing import Identity, Requests, Why
 from scaletest.ports.cluster import Change, Gone, NodeEvent, PodEvent, PodList, WatchBatch
 
 __all__ = ["Tenancy", "Tenant"]
@@ -34,8 +34,8 @@ class Tenant:
 class Tenancy:
     """The slots of one cluster, their Pods, and the requests that come of it."""
 
-    def __init__(self, *, slots: SlotTable, nodes: NodeTable, requests: Requests, ledger: Ledger) -> None:
-        self._slots, self._nodes, self._requests, self._ledger = slots, nodes, requests, ledger
+    def __init__(self, *, slots: SlotTable, nodes: NodeTable, requests: Requests) -> None:
+        self._slots, self._nodes, self._requests = slots, nodes, requests
         self._churn: Churn | None = None
         self._tenants: dict[int, Tenant] = {}
         self._node_of: array[int] = array("i")
@@ -80,18 +80,19 @@ class Tenancy:
 
     def receive(self, batch: WatchBatch) -> None:
         """Take in what a watch shows."""
-        at_us = self._seen_us = self._ledger.instant(batch.received_us)
+        self._seen_us = batch.received_us
         after_us = batch.after_us if batch.after_us < self.reopened_us else None
-        for node in batch.nodes:
+        tenants, on = self._tenants, self._on
+        for node, at_us in zip(batch.nodes, batch.nodes_us, strict=True):
             self._nodes.see(node, at_us)
-        for event in batch.pods:
-            tenant = self._tenants.get(event.owner)
+        for event, at_us in zip(batch.pods, batch.pods_us, strict=True):
+            tenant = tenants.get(event.owner)
             if tenant is not None:
-                self._on[event.change](event, tenant, at_us, after_us)
+                on[event.change](event, tenant, at_us, after_us)
 
     def repair(self, listed: PodList, nodes: tuple[NodeEvent, ...], received_us: int) -> None:
         """Compare with a listing when a watch could not go on; whatever differs happened since the last event."""
-        after_us, at_us = self._seen_us, self._ledger.instant(received_us)
+        after_us, at_us = self._seen_us, received_us
         self._seen_us = at_us
         self._nodes.relist(nodes, at_us)
         leaving = set(listed.terminating)

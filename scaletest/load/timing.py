@@ -64,12 +64,6 @@ class Ledger:
         self.soak_end_us = 0
         """Planned requests from here on only keep the load going; they are not counted."""
         self.sent = self.bound = self.void = self.undelivered = 0
-        self._latest_us = 0
-
-    def instant(self, received_us: int) -> int:
-        """Return when something was seen; across all clusters these instants never run backwards, as rows promise."""
-        self._latest_us = max(self._latest_us, received_us)
-        return self._latest_us
 
     def send(self, planned_us: int, sent_us: int) -> None:
         """Count a planned replacement that is sent for the first time."""

@@ -113,16 +113,22 @@ class NodeEvent(NamedTuple):
 
 
 class WatchBatch(NamedTuple):
-    """Events received together, in order. None of them happened before `after_us`, as far as the watch can tell.
+    """Events read together, in order. None of them happened before `after_us`, as far as the watch can tell.
 
-    `after_us` matters after a break: what is received then may have happened long before.
+    `after_us` matters after a break: what is received then may have happened long before. Events are stamped as they
+    come in, before anybody looks at them, so a reader may look seldom and still know when each of them arrived.
     """
 
     received_us: int
+    """When the batch was read."""
     after_us: int
     revision: int
     pods: tuple[PodEvent, ...] = ()
     nodes: tuple[NodeEvent, ...] = ()
+    pods_us: Sequence[int] = ()
+    """When each Pod event came in."""
+    nodes_us: Sequence[int] = ()
+    """When each Node event came in."""
 
 
 class WatchBrokenError(Exception):

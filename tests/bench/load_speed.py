@@ -68,7 +68,8 @@ class Mirror:
             self._waiter = self._loop.create_future()
             await self._waiter
         self._revision += len(self._events)
-        batch = WatchBatch(self._clock.now_us(), self._clock.now_us(), self._revision, tuple(self._events))
+        now_us, events = self._clock.now_us(), tuple(self._events)
+        batch = WatchBatch(now_us, now_us, self._revision, events, pods_us=[now_us] * len(events))
         self._events.clear()
         return batch
 

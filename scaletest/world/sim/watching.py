@@ -87,13 +87,27 @@ class EventLog:
         """Return the revision of the last event up to an instant."""
         return self._trimmed + bisect_right(self._happened_us, instant_us)
 
-    def between(self, after: int, last: int) -> tuple[tuple[PodEvent, ...], tuple[NodeEvent, ...]]:
-        """Return the Pod and the Node events after one revision and up to another."""
-        events = self._events[after - self._trimmed : last - self._trimmed]
+    def batch(self, after: int, last: int, *, delay_us: int, now_us: int, after_us: int, least_us: int) -> WatchBatch:
+        """Return the events after one revision and up to another, each stamped one delay after it happened.
+
+        None is stamped before `least_us`, when the last one came in or the watch was opened: a stream keeps its order.
+        """
+        span = slice(after - self._trimmed, last - self._trimmed)
+        events = self._events[span]
+        stamps = [max(happened_us + delay_us, least_us) for happened_us in self._happened_us[span]]
         if self._last_node <= after:
-            return tuple(events), ()  # type: ignore[arg-type]  # no Node event is among them
-        pods = tuple(event for event in events if isinstance(event, PodEvent))
-        return pods, tuple(event for event in events if isinstance(event, NodeEvent))
+            return WatchBatch(now_us, after_us, last, tuple(events), (), stamps)  # type: ignore[arg-type]  # all of Pods
+        pods = [(event, at) for event, at in zip(events, stamps, strict=True) if isinstance(event, PodEvent)]
+        nodes = [(event, at) for event, at in zip(events, stamps, strict=True) if isinstance(event, NodeEvent)]
+        return WatchBatch(
+            received_us=now_us,
+            after_us=after_us,
+            revision=last,
+            pods=tuple(event for event, _ in pods),
+            nodes=tuple(event for event, _ in nodes),
+            pods_us=[at for _, at in pods],
+            nodes_us=[at for _, at in nodes],
+        )
 
     def watch(self, revision: int) -> "SimWatch":
         """Open a watch; it is numbered, and the number is the key of its delays and of its end."""
@@ -127,15 +141,15 @@ class EventLog:
 
 
 class SimWatch:
-    """One open watch: shows every event some time after it happened, together with what happened until then.
+    """One open watch: every event comes in some time after it happened, and is stamped then.
 
-    The time is drawn anew for every batch. So two events of one Pod are shown as far apart as they happened, more or
-    less, and what happens at once is shown at once. A reader who comes late finds everything in one batch.
+    The time is drawn anew for every batch. So two events of one Pod come in as far apart as they happened, more or
+    less, and what happens at once comes in at once. A reader who comes late finds everything in one batch.
     """
 
     __slots__ = (
-        "_after_us", "_batches", "_delay", "_delay_us", "_delays", "_error", "_listens", "_log", "_loop", "_waiter",
-        "revision",
+        "_after_us", "_batches", "_delay", "_delay_us", "_delays", "_error", "_least_us", "_listens",
+        "_log", "_loop", "_waiter", "revision",
     )  # fmt: skip
 
     def __init__(self, log: EventLog, loop: VirtualLoop, revision: int, delays: tuple[Delay, Stream]) -> None:
@@ -145,6 +159,7 @@ class SimWatch:
         self._batches = 0
         self._delay_us = self._delay.draw(self._delays, 0)
         self._listens = False
+        self._least_us = loop.now_us() + self._delay_us
         self._waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
         self.revision = revision
@@ -160,13 +175,17 @@ class SimWatch:
             now_us = self._loop.now_us()
             if self.revision == self._log.revision:
                 self._listen()
-            elif (due_us := self._log.happened_us(self.revision + 1) + self._delay_us) <= now_us:
+            elif (due_us := self._due_us()) <= now_us:
                 return self._batch(now_us)
             else:
                 self._loop.at(due_us, self._wake)
             self._waiter = self._loop.create_future()
             await self._waiter
         raise self._error
+
+    def _due_us(self) -> int:
+        """Return when the first event that was not shown yet comes in."""
+        return max(self._log.happened_us(self.revision + 1) + self._delay_us, self._least_us)
 
     def _listen(self) -> None:
         if not self._listens:
@@ -180,8 +199,15 @@ class SimWatch:
 
     def _batch(self, now_us: int) -> WatchBatch:
         last = self._log.revision_at(now_us - self._delay_us)
-        pods, nodes = self._log.between(self.revision, last)
-        batch = WatchBatch(now_us, self._after_us, last, pods, nodes)
+        batch = self._log.batch(
+            self.revision,
+            last,
+            delay_us=self._delay_us,
+            now_us=now_us,
+            after_us=self._after_us,
+            least_us=self._least_us,
+        )
+        self._least_us = max(self._least_us, self._log.happened_us(last) + self._delay_us)
         self.revision, self._after_us = last, self._log.happened_us(last)
         self._batches += 1
         self._delay_us = self._delay.draw(self._delays, self._batches)

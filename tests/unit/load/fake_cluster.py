@@ -37,6 +37,10 @@ class FakeWatch:
     shown_us: int
     error: Exception | None = None
     waiter: asyncio.Future[None] | None = None
+    opened_us: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.opened_us = self.cluster.clock.now_us()
 
     async def next(self) -> WatchBatch:
         """Show everything that is older than the watch's delay."""
@@ -59,11 +63,20 @@ class FakeWatch:
             and self.cluster.log[self.revision][0] + self.cluster.watch_us <= now_us
         ):
             self.revision += 1
-        events = [event for _, event in self.cluster.log[first : self.revision]]
+        events = self.cluster.log[first : self.revision]
         after_us, self.shown_us = self.shown_us, now_us
-        pods = tuple(event for event in events if isinstance(event, PodEvent))
-        nodes = tuple(event for event in events if isinstance(event, NodeEvent))
-        return WatchBatch(now_us, after_us, self.revision, pods, nodes)
+        opened_us, delay_us = self.opened_us, self.cluster.watch_us
+        pods = [(event, max(at + delay_us, opened_us)) for at, event in events if isinstance(event, PodEvent)]
+        nodes = [(event, max(at + delay_us, opened_us)) for at, event in events if isinstance(event, NodeEvent)]
+        return WatchBatch(
+            now_us,
+            after_us,
+            self.revision,
+            tuple(event for event, _ in pods),
+            tuple(event for event, _ in nodes),
+            [at for _, at in pods],
+            [at for _, at in nodes],
+        )
 
     def wake(self) -> None:
         if self.waiter is not None and not self.waiter.done():
