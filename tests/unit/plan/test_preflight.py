@@ -103,8 +103,11 @@ def _without(role: str) -> Plan:
     return plan_of(engine=engine.model_copy(update={"roles": roles}))
 
 
+_LOSSES: Block = {"losses": [{"atSeconds": 10}]}
+
+
 def _configure_bar(bar: float) -> Plan:
-    provider = {"configure": {"p50Seconds": 3, "p99Seconds": 9.8}}
+    provider = {"configure": {"p50Seconds": 3, "p99Seconds": 9.8}, **_LOSSES}
     return plan_of(profile_of(slo={"shardConfigurePhaseP99Seconds": bar}, provider=provider))
 
 
@@ -228,6 +231,13 @@ _FOUND: dict[str, tuple[Callable[[], Plan], str]] = {
             "9.8 s: chance decides it"
         ),
     ),
+    "an engine that may sleep": (
+        plan_of,
+        (
+            "warn gates excessReturned: an engine that never acts would pass: plan losses, steps or bursts, or seed "
+            "more than demand needs"
+        ),
+    ),
     "over-seed": (
         lambda: _floors(gang=True),
         (
@@ -263,7 +273,7 @@ _PASSED: dict[str, tuple[Callable[[], Plan], str]] = {
     "shortfall in the lowest class": (lambda: _confined(own_types=False), "priorities"),
     "all bound": (lambda: _pre_bound(1.0), "pre-bind"),
     "samples": (lambda: _sampled(1.0, rollupIntervalSeconds=1, rollupJitterSeconds=0), "samples"),
-    "every role": (plan_of, "gates"),
+    "every role, and losses to answer": (lambda: plan_of(profile_of(provider=_LOSSES)), "gates"),
     "bar above the provider's own p99": (lambda: _configure_bar(9.9), "gates"),
     "no floors": (lambda: _floors(gang=False), "inventory"),
     "memory": (lambda: _host(24), "footprint"),
@@ -343,7 +353,6 @@ def test_dev_50_passes_on_both_substrates_and_says_what_is_thin() -> None:
         assert {f.subject for f in findings if f.severity is Severity.WARN} == {
             "shardCycleDurationP99Seconds",
             "operatorRollupP99Seconds",
-            "shardConfigurePhaseP99Seconds",
         }
 
 
