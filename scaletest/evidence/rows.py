@@ -4,7 +4,10 @@ They are named tuples: there may be millions, and a frozen dataclass takes five 
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from json.encoder import encode_basestring_ascii
+from operator import itemgetter, ne
+from sys import intern
 from types import NoneType, UnionType
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, get_args, get_type_hints
 
@@ -30,6 +33,9 @@ _WIDEST: Final = 1 << 62
 """No honest number is wider; a wider one would overflow as soon as it is divided."""
 _SIGNED: Final = frozenset({"cluster", "priority"})
 """All else counts or comes after the run's beginning; a negative count would take back what others counted."""
+_NO_DEFAULT: Final = object()
+_MOST_SHAPES: Final = 4096
+"""Shapes of rows to remember: more than a run has, and an end to what a strange file can make us hold."""
 
 
 class RowError(ValueError):
@@ -149,29 +155,24 @@ def header(ledger: str) -> str:
 
 def encode(row: Row) -> str:
     """Return a row as one canonical JSON line; fields at their default are left out."""
-    defaults = row._field_defaults
-    pairs = zip(row._fields, row, strict=True)
-    return _ENCODER.encode({name: value for name, value in pairs if name not in defaults or value != defaults[name]})
+    kind = type(row)
+    shape = (kind, *map(type, row), *map(ne, row, _DEFAULTS[kind]))
+    write = _WRITERS.get(shape)
+    if write is None:
+        write = _WRITERS[shape] = _writer(row)
+    return write(row)
 
 
 def decode(kind: type[RowT], line: str) -> RowT:
     """Return the row in a line; raise RowError when anything about it is not as written here."""
-    try:
-        values = _DECODER.decode(line)
-    except (ValueError, RecursionError) as error:
-        raise RowError(f"not JSON: {error}") from None
-    if not isinstance(values, dict):
-        raise RowError("not a JSON object")
-    types = _TYPES[kind]
-    for name, value in values.items():
-        if type(value) not in types.get(name, ()):
-            raise RowError(f"{name} has the wrong type" if name in types else f"unknown field {name!r}")
-        if type(value) is int and not (-_WIDEST if name in _SIGNED else -1) < value < _WIDEST:
-            raise RowError(f"{name} is no number of this world")
-    try:
-        return kind(**values)
-    except TypeError:
-        raise RowError(f"{min(_REQUIRED[kind] - values.keys())} is missing") from None
+    values: dict[str, Any] = _parsed(line)
+    shape = (kind, *values, *map(type, values.values()))
+    known: _Reader = _READERS.get(shape) or _reader(kind, values, shape)
+    numbers: tuple[Any, ...] = known.numbers(values)
+    if min(numbers) < 0 or max(numbers) >= _WIDEST:
+        _check(kind, values)
+    # The same few texts stand in every row; one copy of each is enough for all of them.
+    return kind._make(known.order((*map(intern, known.texts(values)), *numbers, *known.rest)))
 
 
 def decode_header(ledger: str, line: str) -> None:
@@ -195,6 +196,97 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_no_constant)
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
+def _parsed(line: str) -> dict[str, Any]:
+    """Return the object in a line; one that fills the line from end to end needs no search for blanks around it."""
+    try:
+        values, end = _DECODER.raw_decode(line)
+    except (ValueError, RecursionError):
+        end = -1
+    try:
+        values = values if end == len(line) else _DECODER.decode(line)
+    except (ValueError, RecursionError) as error:
+        raise RowError(f"not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise RowError("not a JSON object")
+    return values
+
+
+def _check(kind: type[Row], values: dict[str, Any]) -> None:
+    """Raise RowError for the first field that no row of this kind has."""
+    types = _TYPES[kind]
+    for name, value in values.items():
+        if type(value) not in types.get(name, ()):
+            raise RowError(f"{name} has the wrong type" if name in types else f"unknown field {name!r}")
+        if type(value) is int and not (-_WIDEST if name in _SIGNED else -1) < value < _WIDEST:
+            raise RowError(f"{name} is no number of this world")
+    if missing := _REQUIRED[kind] - values.keys():
+        raise RowError(f"{min(missing)} is missing")
+
+
+Getter: TypeAlias = Callable[[Any], tuple[Any, ...]]
+
+
+class _Reader(NamedTuple):
+    """How to make a row of a checked object of one shape: its fields by type, the rest, and the order of them all."""
+
+    texts: Getter
+    numbers: Getter
+    rest: tuple[Any, ...]
+    order: Getter
+
+
+def _reader(kind: type[Row], values: dict[str, Any], shape: tuple[Any, ...]) -> _Reader:
+    """Return how to read objects of a shape that was not seen before; raise RowError unless a row may have it."""
+    _check(kind, values)
+    texts = [name for name, value in values.items() if type(value) is str]
+    numbers = [name for name, value in values.items() if isinstance(value, int)]
+    rest = [name for name in kind._fields if name not in {*texts, *numbers}]
+    given = [*texts, *numbers, *rest]
+    made = _Reader(
+        texts=_getter(texts),
+        numbers=_getter(numbers),
+        rest=tuple(None if name in values else kind._field_defaults[name] for name in rest),
+        order=_getter([given.index(name) for name in kind._fields]),
+    )
+    if len(_READERS) < _MOST_SHAPES:
+        _READERS[shape] = made
+    return made
+
+
+def _writer(row: Row) -> Callable[[Row], str]:
+    """Return how rows of this shape are written: a line with gaps for its texts and whole numbers."""
+    kind = type(row)
+    written = sorted((name, at) for at, name in enumerate(kind._fields) if row[at] != _DEFAULTS[kind][at])
+    gaps = {at: _gap(row[at], _DEFAULTS[kind][at]) for _, at in written}
+    if not all(gaps.values()):
+        return _write_any
+    line = "{" + ",".join(f'"{name}":{gaps[at]}' for name, at in written) + "}"
+    texts = [at for at, gap in gaps.items() if gap == "%s"]
+    numbers = [at for at, gap in gaps.items() if gap == "%d"]
+    given = [*texts, *numbers]
+    quoted, plain, order = _getter(texts), _getter(numbers), _getter([given.index(at) for at in gaps if at in given])
+    return lambda row: line % order((*map(encode_basestring_ascii, quoted(row)), *plain(row)))
+
+
+def _gap(value: object, default: object) -> str:
+    """Return what stands in a line for a value of its type; a boolean that is not its default is the other one."""
+    if type(value) is bool and type(default) is bool:
+        return "true" if value else "false"
+    return {str: "%s", int: "%d"}.get(type(value), "")
+
+
+def _write_any(row: Row) -> str:
+    pairs = zip(row._fields, row, _DEFAULTS[type(row)], strict=True)
+    return _ENCODER.encode({name: value for name, value, default in pairs if value != default})
+
+
+def _getter(keys: Sequence[Any]) -> Getter:
+    """Return a getter of several items that gives a tuple for one and for none as well."""
+    if len(keys) > 1:
+        return itemgetter(*keys)
+    return lambda values: tuple(values[key] for key in keys)
+
+
 def _types_of(kind: type[Row]) -> dict[str, tuple[type, ...]]:
     return {name: _allowed(hint) for name, hint in get_type_hints(kind).items()}
 
@@ -207,3 +299,8 @@ def _allowed(hint: Any) -> tuple[type, ...]:
 # bool is not int here: type() is compared, so `true` never passes for 1.
 _TYPES: Final = {kind: _types_of(kind) for kind in LEDGERS.values()}
 _REQUIRED: Final = {kind: frozenset(kind._fields) - kind._field_defaults.keys() for kind in LEDGERS.values()}
+_DEFAULTS: Final = {kind: tuple(kind._field_defaults.get(n, _NO_DEFAULT) for n in kind._fields) for kind in _TYPES}
+
+# Rows come in a few shapes, told by the fields that are there and their types: what a shape allows is found out once.
+_WRITERS: Final[dict[tuple[Any, ...], Callable[[Row], str]]] = {}
+_READERS: Final[dict[tuple[Any, ...], _Reader]] = {}

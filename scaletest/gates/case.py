@@ -1,9 +1,9 @@
 """One case before the judge: the plan, the evidence, and the instants that both agree on."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from scaletest.evidence import CycleRow, Evidence, RequestRow
 from scaletest.plan.planned import PlannedTest
@@ -11,6 +11,8 @@ from scaletest.plan.planned import PlannedTest
 __all__ = ["PLANNED_CAUSES", "Case", "Span"]
 
 PLANNED_CAUSES: Final = ("churn", "micro-burst", "lifetime")
+
+FoundT = TypeVar("FoundT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,14 @@ class Case:
     evidence: Evidence
     strict: bool = False
     """A quantile within its bar must also be shown with 95 % confidence."""
+    _found: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, find: Callable[["Case"], FoundT]) -> FoundT:
+        """Return what a function finds in this case; many gates may ask, and it goes through the rows only once."""
+        if find not in self._found:
+            self._found[find] = find(self)
+        found: FoundT = self._found[find]
+        return found
 
     @property
     def started(self) -> bool:
@@ -65,13 +75,16 @@ class Case:
         return self.evidence.record.epoch_ms - (-instant_us // 1000)
 
     @cached_property
+    def planned_rows(self) -> tuple[RequestRow, ...]:
+        """Return every row of the soak's schedule, whatever became of it."""
+        start, end = self.soak.start_us, self.soak.end_us
+        rows = self.evidence.requests
+        return tuple([row for row in rows if row.cause in PLANNED_CAUSES and start <= row.planned_us < end])
+
+    @cached_property
     def samples(self) -> tuple[RequestRow, ...]:
         """Return the requests of the soak that are SLO samples: planned, sent, and not void."""
-        return tuple(
-            row
-            for row in self.evidence.requests
-            if row.cause in PLANNED_CAUSES and row.state in {"bound", "waiting"} and self.soak.holds(row.planned_us)
-        )
+        return tuple([row for row in self.planned_rows if row.state in {"bound", "waiting"}])
 
     def cycles(self, span: Span) -> list[CycleRow]:
         """Return the cycles of a span, in order."""
@@ -81,7 +94,3 @@ class Case:
         """Return a role with its metric, as reports show it."""
         found = self.test.roles.get(role)
         return f"{role} ({found.metric})" if found else role
-
-    def planned_rows(self) -> Iterator[RequestRow]:
-        """Yield every row of the soak's schedule, whatever became of it."""
-        return (r for r in self.evidence.requests if r.cause in PLANNED_CAUSES and self.soak.holds(r.planned_us))

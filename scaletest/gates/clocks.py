@@ -6,7 +6,7 @@ is off moves the window over other rows; each ledger then agrees with its counte
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from scaletest.evidence import Series
 from scaletest.gates.case import Case
@@ -19,22 +19,18 @@ _SLACK_US: Final = 1_000_000
 _ACTIONS: Final = ("reclaimActions", "acquisitionActions", "preemptActions")
 
 
-class _Dated(NamedTuple):
-    """A row: its number, and the instants between which its counter went up."""
-
-    number: int
-    early_us: int
-    late_us: int
+_Dated: TypeAlias = tuple[int, int, int]
+"""A row: its number, and the instants between which its counter went up."""
 
 
 def disagreeing_clocks(case: Case) -> Iterator[str]:
     """Yield every ledger whose rows lie on the wrong side of a boundary scrape by more than a second."""
     metrics, evidence, roles = case.evidence.metrics, case.evidence, case.test.roles
-    binds = [_Dated(r.obs_seq, r.bound_us, r.bound_us) for r in evidence.requests if r.obs_seq and r.bound_us]
+    binds = [(r.obs_seq, r.bound_us, r.bound_us) for r in evidence.requests if r.obs_seq and r.bound_us]
     if _disagrees(case, metrics.find(BINDS), binds):
         yield "request"
     if "cycleDuration" in roles:
-        cycles = (_Dated(row.cycle, row.at_us, row.at_us + row.duration_us) for row in evidence.cycles)
+        cycles = ((row.cycle, row.at_us, row.at_us + row.duration_us) for row in evidence.cycles)
         where = roles["cycleDuration"]
         if _disagrees(case, metrics.find(f"{where.metric}_count", **where.labels), cycles):
             yield "cycle"
@@ -42,7 +38,7 @@ def disagreeing_clocks(case: Case) -> Iterator[str]:
         kind: roles[role].metric for role in _ACTIONS if role in roles for kind in roles[role].labels.get("kind", ())
     }
     for kind, metric in sorted(kinds.items()):
-        rows = (_Dated(row.seq, row.at_us, row.at_us) for row in evidence.actions if row.kind == kind)
+        rows = ((row.seq, row.at_us, row.at_us) for row in evidence.actions if row.kind == kind)
         if _disagrees(case, metrics.find(metric, kind=(kind,)), rows):
             yield f"action ({kind})"
 
@@ -57,12 +53,7 @@ def _disagrees(case: Case, found: list[Series], rows: Iterable[_Dated]) -> bool:
         if reading is None:
             continue
         scraped_us = (at.time_ms - case.evidence.record.epoch_ms) * 1000
-        if any(_on_wrong_side(row, reading, scraped_us) for row in dated):
+        first, last = scraped_us - _SLACK_US, scraped_us + _SLACK_US
+        if any(early > last if number <= reading else late < first for number, early, late in dated):
             return True
     return False
-
-
-def _on_wrong_side(row: _Dated, reading: float, scraped_us: int) -> bool:
-    if row.number <= reading:
-        return row.early_us > scraped_us + _SLACK_US
-    return row.late_us < scraped_us - _SLACK_US

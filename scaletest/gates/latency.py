@@ -4,7 +4,7 @@ A tail at or above 1.1 bars fails; a soak at or under the bar passes; between th
 with a clean tail fails, unless the profile says that the tail decides.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import Final
 
@@ -16,11 +16,12 @@ from scaletest.gates.ledger import ledger_gap
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
 from scaletest.gates.quantiles import Interval, histogram_quantile, over_bar, quantile
 from scaletest.gates.results import not_applicable, result, unmeasured
+from scaletest.gates.waits import Waits, all_waits
 from scaletest.model.instants import US_PER_SECOND, exact
 from scaletest.plan.claims import allowed_over
 from scaletest.plan.gates import Gate
 
-__all__ = ["binding_latency", "cycle_duration", "histogram_latency", "judged", "waited"]
+__all__ = ["binding_latency", "cycle_duration", "histogram_latency", "judged"]
 
 _FAIL_SHARE: Final = exact(1.1)
 _FEWEST: Final = 0.75
@@ -49,34 +50,20 @@ def judged(soak: Bracket, tail: Bracket, *, bar: float, tail_decides: bool) -> t
     return Outcome.UNMEASURED, "the bracket reaches from under the bar to above it: the data cannot tell"
 
 
-def waited(case: Case, row: RequestRow) -> Interval:
-    """Return how long a request waited, in seconds.
-
-    The clock starts when the Pod appeared; one that never did counts from its planned instant, and one not bound when
-    the run ended is only known to have waited until then.
-    """
-    start = row.planned_us if row.appeared_us is None else row.appeared_us
-    if row.bound_us is None or row.appeared_us is None:
-        return max(0, case.end_us - start) / US_PER_SECOND, inf
-    after = row.bound_us if row.bound_after_us is None else min(row.bound_after_us, row.bound_us)
-    return max(0, after - start) / US_PER_SECOND, max(0, row.bound_us - start) / US_PER_SECOND
-
-
 def binding_latency(case: Case, gate: Gate) -> GateResult:
     """Judge how long planned replacements waited; new-machine gates look only at those."""
     if doubt := ledger_gap(case):
         return unmeasured(case, gate, doubt)
-    rows = [r for r in case.samples if not gate.name.startswith("newMachine") or _waits_for_machine(r)]
-    if not rows and gate.expected_samples is None and case.samples:
+    waits = all_waits(case)
+    if gate.name.startswith("newMachine"):
+        waits = waits.where(_waits_for_machine)
+    if not waits.rows and gate.expected_samples is None and case.samples:
         return not_applicable(case, gate, "no request needed a new machine")
-    if not rows:
+    if not waits.rows:
         return unmeasured(case, gate, "no request was measured")
-    in_tail = [row for row in rows if case.tail.holds(row.planned_us)]
-    if not in_tail:
-        return unmeasured(case, gate, "no request was planned in the tail", samples=len(rows))
-    soak = [waited(case, row) for row in rows]
-    tail = [waited(case, row) for row in in_tail]
-    return _latency_result(case, gate, soak, tail, details=_breakdown(case, rows, gate.quantile or 0.5))
+    if not waits.in_tail:
+        return unmeasured(case, gate, "no request was planned in the tail", samples=len(waits.rows))
+    return _latency_result(case, gate, waits.times, waits.in_tail, details=_breakdown(waits, gate.quantile or 0.5))
 
 
 def _waits_for_machine(row: RequestRow) -> bool:
@@ -158,38 +145,25 @@ def _outcome(
     return outcome, reason, [("tail", _text(tail)), ("over the bar", f"{over:,}"), ("shown with 95 % confidence", word)]
 
 
-def _breakdown(case: Case, rows: Sequence[RequestRow], share: float) -> list[tuple[str, str]]:
+def _breakdown(waits: Waits, share: float) -> list[tuple[str, str]]:
     """Return the worst of every way to split the requests, and the figures that always stand beside the headline."""
-    splits: tuple[tuple[str, Callable[[RequestRow], str]], ...] = (
-        ("worst cluster", lambda r: f"cluster {r.cluster}"),
-        ("worst archetype", lambda r: r.archetype),
-        ("worst priority", lambda r: str(r.priority)),
-        ("worst fingerprint", lambda r: r.fingerprint),
-    )
     figures = []
-    for title, key in splits:
-        groups: dict[str, list[Interval]] = {}
-        for row in rows:
-            groups.setdefault(key(row), []).append(waited(case, row))
+    for title, groups in (
+        ("worst cluster", waits.by_cluster),
+        ("worst archetype", waits.by_archetype),
+        ("worst priority", waits.by_priority),
+        ("worst fingerprint", waits.by_fingerprint),
+    ):
         worst, name = _worst({n: quantile(samples, share) for n, samples in sorted(groups.items())})
         figures.append((title, f"{name}: {_text(worst)} of {len(groups[name]):,}"))
     for path in ("present", "new-machine"):
-        samples = [waited(case, row) for row in rows if row.path == path]
+        samples = waits.by_path.get(path)
         figures.append(
             (f"path {path}", f"{_text(quantile(samples, share))} of {len(samples):,}" if samples else "none")
         )
-    since_plan = [(_planned(case, row)) for row in rows]
-    figures.append(("planned to bound", _text(quantile(since_plan, share))))
-    early = sum(r.bound_us is not None and r.requested_us is not None and r.bound_us < r.requested_us for r in rows)
-    figures.append(("bound before its request existed", f"{early:,}"))
+    figures.append(("planned to bound", _text(quantile(waits.since_plan, share))))
+    figures.append(("bound before its request existed", f"{waits.early:,}"))
     return figures
-
-
-def _planned(case: Case, row: RequestRow) -> Interval:
-    if row.bound_us is None:
-        return max(0, case.end_us - row.planned_us) / US_PER_SECOND, inf
-    seconds = max(0, row.bound_us - row.planned_us) / US_PER_SECOND
-    return seconds, seconds
 
 
 def _too_few(gate: Gate, samples: int) -> str:

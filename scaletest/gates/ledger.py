@@ -1,6 +1,7 @@
 """Whether the request ledger is whole: every bind that was observed has its number, once, and the counter agrees."""
 
 from itertools import pairwise
+from operator import attrgetter
 from typing import Final
 
 from scaletest.evidence import RequestRow
@@ -20,8 +21,13 @@ BINDS: Final = "scaletest_binding_seconds_count"
 
 def ledger_gap(case: Case) -> str:
     """Return why the request ledger cannot be trusted, or nothing."""
+    return case.once(_gap)
+
+
+def _gap(case: Case) -> str:
     rows = case.evidence.requests
-    numbers = sorted(row.obs_seq for row in rows if row.obs_seq is not None)
+    observed = sorted([row for row in rows if row.obs_seq is not None], key=attrgetter("obs_seq"))
+    numbers = [row.obs_seq for row in observed if row.obs_seq is not None]
     if numbers and numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         return "the request ledger has gaps or repeats: observations are not numbered one by one"
     counted, doubt = numbers_between(case, BINDS, case.soak)
@@ -29,11 +35,11 @@ def ledger_gap(case: Case) -> str:
         return doubt
     if counted and (not numbers or numbers[0] > counted[0] or numbers[-1] < counted[-1]):
         return "the request ledger has fewer binds than the driver counted"
-    if any(_contradicts_itself(row) for row in rows):
+    if any(map(_contradicts_itself, rows)):
         return "a request's state and its instants contradict each other"
-    seen = sorted((row.obs_seq, row.bound_us) for row in rows if row.obs_seq is not None and row.bound_us is not None)
+    binds = [row.bound_us for row in observed if row.bound_us is not None]
     # Binds are numbered as they are looked at, cluster by cluster, and stamped as they come in.
-    if any(late < early - _SLACK_US for (_, early), (_, late) in pairwise(seen)):
+    if any(late < early - _SLACK_US for early, late in pairwise(binds)):
         return "the request ledger's clock runs backwards: binds are not in the order of their numbers"
     if any(_out_of_order(row, case.end_us) for row in rows):
         return "a request's instants are out of order: its clock is wrong"

@@ -21,8 +21,8 @@ def nearest_rank(samples: int, share: float) -> int:
 def quantile(samples: Sequence[Interval], share: float) -> Bracket:
     """Return the bracket of a quantile: the same rank among the lower and among the upper edges."""
     rank = nearest_rank(len(samples), share) - 1
-    low = sorted(low for low, _ in samples)[rank]
-    high = sorted(high for _, high in samples)[rank]
+    low = sorted([low for low, _ in samples])[rank]
+    high = sorted([high for _, high in samples])[rank]
     return Bracket(low, None if high == inf else high)
 
 

@@ -1,7 +1,5 @@
 """Gates on the request ledger beyond latency: how many Pods were bound, whole gangs, and whether steady was reached."""
 
-from math import inf
-
 from scaletest.gates.case import Case
 from scaletest.gates.ledger import ledger_gap
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
@@ -18,27 +16,36 @@ def bound_share(case: Case, gate: Gate) -> GateResult:
     """Judge the lowest share of bound Pods at any instant of the soak, swept from every request's waiting time."""
     if doubt := ledger_gap(case) or ("" if case.evidence.requests else "no request was recorded"):
         return unmeasured(case, gate, doubt)
-    changes: list[tuple[float, int]] = []
-    for row in case.evidence.requests:
-        if row.state in {"void", "undelivered"}:
-            continue
-        start = row.planned_us + _EMPTY_US if row.appeared_us is None else row.appeared_us
-        end = inf if row.bound_us is None else row.bound_us
-        if start < case.soak.end_us and end > case.soak.start_us and end > start:
-            changes += [(max(start, case.soak.start_us), 1), (end, -1)]
-    waiting = most = 0
-    # At one instant ends come first: a Pod that binds as another appears never waits beside it.
-    for instant, change in sorted(changes):
-        if instant >= case.soak.end_us:
-            break
-        waiting += change
-        most = max(most, waiting)
+    most = _most_waiting(case)
     share = 1 - most / case.test.pods
     outcome = Outcome.PASS if share >= float(gate.threshold) else Outcome.FAIL
     reason = f"at most {most:,} of {case.test.pods:,} Pods waited at once"
     look = "requests ledger: who waited at the worst instant, and for what"
     samples = len(case.evidence.requests)
     return result(case, gate, outcome, reason=reason, value=Bracket(share, share), samples=samples, look_at=look)
+
+
+def _most_waiting(case: Case) -> int:
+    """Return how many Pods waited at once, at the worst instant of the soak."""
+    soak, starts, ends = case.soak, list[int](), list[int]()
+    for row in case.evidence.requests:
+        if row.state in {"void", "undelivered"}:
+            continue
+        start = row.planned_us + _EMPTY_US if row.appeared_us is None else row.appeared_us
+        start = max(start, soak.start_us)
+        if start < soak.end_us and (row.bound_us is None or row.bound_us > start):
+            starts.append(start)
+            if row.bound_us is not None:
+                ends.append(row.bound_us)
+    starts.sort()
+    ends.sort()
+    most = ended = 0
+    for begun, start in enumerate(starts, start=1):
+        # At one instant ends come first: a Pod that binds as another appears never waits beside it.
+        while ended < len(ends) and ends[ended] <= start:
+            ended += 1
+        most = max(most, begun - ended)
+    return most
 
 
 def gang_bind_share(case: Case, gate: Gate) -> GateResult:

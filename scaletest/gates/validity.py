@@ -4,6 +4,7 @@ None of it is the engine's fault, so none of it is a gate. Each defect says whic
 """
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final
 
 from scaletest.evidence import Defect
@@ -18,6 +19,8 @@ _UNDELIVERED_SHARE: Final = 0.005
 _COVERAGE: Final = 0.95
 _CLOCK_STEP_US: Final = 1_000_000
 _DRIVER_LAG_US: Final = 1_000_000
+_SLOT: Final = attrgetter("cluster", "slot", "planned_us", "cause")
+"""What no two planned replacements have in common."""
 
 
 def defects_of(case: Case) -> tuple[Defect, ...]:
@@ -46,7 +49,7 @@ def _undelivered(case: Case) -> Iterator[Defect]:
 
     Some may go undelivered, but none may go unrecorded: the row that is missing could be the slowest one.
     """
-    rows = list(case.planned_rows())
+    rows = case.planned_rows
     planned = case.test.planned_replacements
     undelivered = sum(row.state == "undelivered" for row in rows)
     if undelivered > max(_UNDELIVERED_MIN, int(_UNDELIVERED_SHARE * planned)):
@@ -56,8 +59,7 @@ def _undelivered(case: Case) -> Iterator[Defect]:
         yield Defect("load", Effect.FLATTER, f"{missing:,} of {planned:,} planned replacements have no row")
     if missing < 0:
         yield Defect("load", Effect.BOTH, f"{-missing:,} more replacements were recorded than planned")
-    slots = [(row.cluster, row.slot, row.planned_us, row.cause) for row in rows]
-    if len(set(slots)) < len(slots):
+    if len(set(map(_SLOT, rows))) < len(rows):
         yield Defect("load", Effect.BOTH, "planned replacements were recorded twice")
 
 

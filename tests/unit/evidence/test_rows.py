@@ -148,3 +148,34 @@ def test_a_field_that_is_gone_is_refused() -> None:
 
 def test_a_record_in_the_making_is_readable_too() -> None:
     assert not RunRecord.from_json(replace(RECORD, sealed=False, marks=Marks()).to_json()).sealed
+
+
+@given(st.sampled_from(sorted(LEDGERS)).flatmap(lambda ledger: _rows(LEDGERS[ledger])))
+def test_a_line_is_canonical_json_without_the_defaults(row: Row) -> None:
+    defaults = row._field_defaults
+    said = {name: value for name, value in row._asdict().items() if name not in defaults or value != defaults[name]}
+    assert encode(row) == json.dumps(said, sort_keys=True, separators=(",", ":"))
+
+
+def test_a_value_of_a_type_that_no_row_has_is_written_as_json_would() -> None:
+    assert '"needs":4.5,' in encode(CYCLE._replace(needs=4.5))  # type: ignore[arg-type]
+    assert '"needs":true,' in encode(CYCLE._replace(needs=True))
+    assert '"needs":null,' in encode(CYCLE._replace(needs=None))  # type: ignore[arg-type]
+
+
+def test_fields_in_another_order_and_blanks_around_them_make_the_same_row() -> None:
+    values = json.loads(LINE)
+    assert decode(CycleRow, json.dumps(dict(reversed(values.items())))) == CYCLE
+    assert decode(CycleRow, f" {LINE}\t") == CYCLE
+
+
+@pytest.mark.parametrize("number", [-1, 1 << 62])
+def test_a_shape_that_was_accepted_before_is_no_excuse_for_a_number(number: int) -> None:
+    assert decode(CycleRow, LINE) == CYCLE
+    with pytest.raises(RowError, match="needs is no number of this world"):
+        decode(CycleRow, LINE.replace('"needs":4', f'"needs":{number}'))
+
+
+def test_equal_texts_of_many_rows_are_held_once() -> None:
+    line = encode(CYCLE._replace(inputs_hash="a text of some length"))
+    assert decode(CycleRow, line).inputs_hash is decode(CycleRow, line).inputs_hash
