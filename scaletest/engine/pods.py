@@ -19,7 +19,12 @@ _LIVE: Final = 1
 _REQUESTED: Final = 2
 _BOUND: Final = 4
 _LEAVING: Final = 8
+# Members of an enum are slow to reach, and these are needed for every event.
+_ADDED: Final = Change.ADDED
+_DELETED: Final = Change.DELETED
 _FLAG: Final = {Change.REQUESTED: _REQUESTED, Change.BOUND: _BOUND, Change.TERMINATING: _LEAVING}
+_GROWTH: Final = 1024
+"""Columns grow by so many seats at a time."""
 _NOBODY: Final = -1
 _UNKNOWN: Final = -1
 _HAS_ONE: Final = frozenset({Answer.OK, Answer.CONFLICT})
@@ -103,13 +108,13 @@ class PodTable:
 
     def take(self, events: Sequence[PodEvent], now_us: int) -> None:
         """Take in events in the order they came."""
-        for event in events:
-            if event.change is Change.ADDED:
-                self._add(event)
-            elif event.change is Change.DELETED:
-                self._remove(event.pod)
-            elif self._has(event.pod):
-                self._mark(event.pod, _FLAG[event.change], now_us)
+        for change, pod, owner, node, _ in events:
+            if change is _ADDED:
+                self._add(pod, owner, bound=bool(node))
+            elif change is _DELETED:
+                self._remove(pod)
+            else:
+                self._mark(pod, _FLAG[change], now_us)
 
     def answered(self, pods: Sequence[int], answers: Sequence[Answer], now_us: int) -> int:
         """Take in what became of requests; return how many were made. The others wait again, at the end of the row."""
@@ -117,8 +122,7 @@ class PodTable:
         for pod, answer in zip(pods, answers, strict=True):
             if answer in _HAS_ONE:
                 made += 1
-                if self._has(pod):
-                    self._mark(pod, _REQUESTED, now_us)
+                self._mark(pod, _REQUESTED, now_us)
             elif pod in self.missing:
                 del self.missing[pod]
                 # A Pod that is gone is not asked for again; its last event is on the way.
@@ -135,20 +139,22 @@ class PodTable:
         seat = pod % SEATS
         return seat < len(self._ids) and self._ids[seat] == pod and bool(self._flags[seat])
 
-    def _add(self, event: PodEvent) -> None:
-        pod, seat = event.pod, event.pod % SEATS
-        self._make_room(seat)
-        if self._ids[seat] >= pod:
+    def _add(self, pod: int, owner: int, *, bound: bool) -> None:
+        seat = pod % SEATS
+        if seat >= len(self._ids):
+            self._make_room(seat)
+        before = self._ids[seat]
+        if before >= pod:
             return  # it is known, or its seat already has a later Pod
-        if self._ids[seat] != _NOBODY:
-            self._remove(self._ids[seat])
-        flag = _LIVE | (_BOUND if event.node else 0)
-        self._ids[seat], self._owners[seat], self._flags[seat] = pod, event.owner, flag
+        if before != _NOBODY:
+            self._remove(before)
+        flag = _LIVE | _BOUND if bound else _LIVE
+        self._ids[seat], self._owners[seat], self._flags[seat] = pod, owner, flag
         self._made_us[seat] = _UNKNOWN
         self.live += 1
-        if not self._book.knows(event.owner):
-            self.strangers[event.owner] = None
-        if self._wants(flag):
+        if not self._book.knows(owner):
+            self.strangers[owner] = None
+        if not flag & self._bars:
             self.missing[pod] = None
 
     def _remove(self, pod: int) -> None:
@@ -163,11 +169,12 @@ class PodTable:
         self.missing.pop(pod, None)
 
     def _mark(self, pod: int, flag: int, now_us: int) -> None:
+        """Set a flag of a Pod; nothing happens to one that has it, is gone or was never seen."""
         seat = pod % SEATS
-        before = self._flags[seat]
-        after = self._flags[seat] = before | flag
-        if after == before:
+        before = self._flags[seat] if seat < len(self._ids) and self._ids[seat] == pod else 0
+        if not before or before & flag:
             return
+        after = self._flags[seat] = before | flag
         if flag == _REQUESTED:
             self._made_us[seat] = now_us
             self._fresh.append(pod)
@@ -183,7 +190,8 @@ class PodTable:
         return not flag & (_REQUESTED | self._bars)
 
     def _make_room(self, seat: int) -> None:
-        if (short := seat + 1 - len(self._ids)) > 0:
+        if seat >= len(self._ids):
+            short = seat + _GROWTH - len(self._ids)
             self._ids.extend(repeat(_NOBODY, short))
             self._owners.extend(repeat(0, short))
             self._flags.extend(bytes(short))
