@@ -6,7 +6,8 @@ Lists and events may be older or newer than one another and events may come twic
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from itertools import groupby, repeat
+from operator import itemgetter
 from typing import Final
 
 from scaletest.engine.rows import RowBook
@@ -23,6 +24,7 @@ _LEAVING: Final = 8
 _ADDED: Final = Change.ADDED
 _DELETED: Final = Change.DELETED
 _FLAG: Final = {Change.REQUESTED: _REQUESTED, Change.BOUND: _BOUND, Change.TERMINATING: _LEAVING}
+_CHANGE: Final = itemgetter(0)
 _GROWTH: Final = 1024
 """Columns grow by so many seats at a time."""
 _NOBODY: Final = -1
@@ -108,27 +110,27 @@ class PodTable:
 
     def take(self, events: Sequence[PodEvent], now_us: int) -> None:
         """Take in events in the order they came."""
-        for change, pod, owner, node, _ in events:
+        for change, alike in groupby(events, _CHANGE):
             if change is _ADDED:
-                self._add(pod, owner, bound=bool(node))
+                for _, pod, owner, node, _ in alike:
+                    self._add(pod, owner, bound=bool(node))
             elif change is _DELETED:
-                self._remove(pod)
+                for event in alike:
+                    self._remove(event.pod)
             else:
-                self._mark(pod, _FLAG[change], now_us)
+                self._mark([event.pod for event in alike], _FLAG[change], now_us)
 
     def answered(self, pods: Sequence[int], answers: Sequence[Answer], now_us: int) -> int:
         """Take in what became of requests; return how many were made. The others wait again, at the end of the row."""
-        made = 0
-        for pod, answer in zip(pods, answers, strict=True):
-            if answer in _HAS_ONE:
-                made += 1
-                self._mark(pod, _REQUESTED, now_us)
-            elif pod in self.missing:
+        made = [pod for pod, answer in zip(pods, answers, strict=True) if answer in _HAS_ONE]
+        self._mark(made, _REQUESTED, now_us)
+        for pod, answer in zip(pods, answers, strict=True) if len(made) < len(pods) else ():
+            if answer not in _HAS_ONE and pod in self.missing:
                 del self.missing[pod]
                 # A Pod that is gone is not asked for again; its last event is on the way.
                 if answer is not Answer.NOT_FOUND:
                     self.missing[pod] = None
-        return made
+        return len(made)
 
     def settled(self, pod: int) -> bool:
         """Say whether a Pod was seen and does not, or no longer, wait for a request."""
@@ -168,20 +170,22 @@ class PodTable:
         self.live -= 1
         self.missing.pop(pod, None)
 
-    def _mark(self, pod: int, flag: int, now_us: int) -> None:
-        """Set a flag of a Pod; nothing happens to one that has it, is gone or was never seen."""
-        seat = pod % SEATS
-        before = self._flags[seat] if seat < len(self._ids) and self._ids[seat] == pod else 0
-        if not before or before & flag:
-            return
-        after = self._flags[seat] = before | flag
-        if flag == _REQUESTED:
-            self._made_us[seat] = now_us
-            self._fresh.append(pod)
-        if change := self._counted(after) - self._counted(before):
-            self._book.add(self._owners[seat], change)
-        if not self._wants(after):
-            self.missing.pop(pod, None)
+    def _mark(self, pods: Iterable[int], flag: int, now_us: int) -> None:
+        """Set a flag of Pods; nothing happens to those that have it, are gone or were never seen."""
+        ids, flags, seats = self._ids, self._flags, len(self._ids)
+        for pod in pods:
+            seat = pod % SEATS
+            before = flags[seat] if seat < seats and ids[seat] == pod else 0
+            if not before or before & flag:
+                continue
+            after = flags[seat] = before | flag
+            if flag == _REQUESTED:
+                self._made_us[seat] = now_us
+                self._fresh.append(pod)
+            if change := self._counted(after) - self._counted(before):
+                self._book.add(self._owners[seat], change)
+            if not self._wants(after):
+                self.missing.pop(pod, None)
 
     def _counted(self, flag: int) -> bool:
         return flag & self._counts_for == _LIVE | _REQUESTED

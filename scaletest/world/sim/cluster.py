@@ -6,7 +6,6 @@ it is given. What a call sets off afterwards is in lives.py (Pods) and scheduler
 
 import asyncio
 from array import array
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress, groupby
@@ -41,6 +40,7 @@ _WRITE_US: Final = 100
 
 # Members of an enum are slow to reach, and these are needed for every Pod.
 _OK: Final = Answer.OK
+_CONFLICT: Final = Answer.CONFLICT
 _NOT_FOUND: Final = Answer.NOT_FOUND
 _REQUESTED: Final = Change.REQUESTED
 
@@ -209,26 +209,29 @@ class SimCluster:
     async def create_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
         """Make the capacity requests of Pods; a second one for a Pod is a conflict."""
         await self._take_time("create-requests", len(pods))
-        events = deque[PodEvent]()
-        answers = [self._request(pod, events) for pod in pods]
-        self._log.add_all(events)
-        return answers
+        return self._request(pods)
 
     async def acknowledge_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
         """Mark capacity requests as seen by the engine; a Pod without one is not found."""
         await self._take_time("acknowledge-requests", len(pods))
         return [self._acknowledge(pod) for pod in pods]
 
-    def _request(self, pod: int, events: deque[PodEvent]) -> Answer:
-        pods, seat = self._lives.pods, pod & SEAT_MASK
-        if pods.state_of(pod) == GONE:
-            return _NOT_FOUND
-        if pods.flags[seat] & REQUESTED:
-            return Answer.CONFLICT
-        pods.flags[seat] |= REQUESTED
-        node = pods.node_of[seat]
-        events.append(PodEvent(_REQUESTED, pod, pods.owner_of[seat], node.name if node else ""))
-        return _OK
+    def _request(self, wanted: Sequence[int]) -> Sequence[Answer]:
+        pods, events, answers = self._lives.pods, [], []
+        flags, owner_of, node_of = pods.flags, pods.owner_of, pods.node_of
+        for pod in wanted:
+            seat = pod & SEAT_MASK
+            if pods.state_of(pod) == GONE:
+                answers.append(_NOT_FOUND)
+            elif flags[seat] & REQUESTED:
+                answers.append(_CONFLICT)
+            else:
+                flags[seat] |= REQUESTED
+                node = node_of[seat]
+                events.append(PodEvent(_REQUESTED, pod, owner_of[seat], node.name if node else ""))
+                answers.append(_OK)
+        self._log.add_all(events)
+        return answers
 
     def _acknowledge(self, pod: int) -> Answer:
         pods, seat = self._lives.pods, pod & SEAT_MASK
