@@ -104,7 +104,17 @@ class Archetype:
         )
 
     def need_profile(self, *, priority: int, spread: bool, axes: tuple[int, ...] = ()) -> NeedProfile:
-        """Return the identity under which the engine sees a workload of this kind."""
+        """Return the identity under which the engine sees a workload of this kind; equal ones are one object."""
+        key = (priority, spread, axes)
+        if key not in self._profiles:
+            self._profiles[key] = self._need_profile(priority, axes, spread=spread)
+        return self._profiles[key]
+
+    @cached_property
+    def _profiles(self) -> dict[tuple[int, bool, tuple[int, ...]], NeedProfile]:
+        return {}
+
+    def _need_profile(self, priority: int, axes: tuple[int, ...], *, spread: bool) -> NeedProfile:
         requirements = [
             Requirement(INSTANCE_TYPE_KEY, Operator.IN, self.instance_types),
             Requirement(ZONE_KEY, Operator.IN, self.zones),

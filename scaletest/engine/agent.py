@@ -4,6 +4,7 @@ One task watches, one makes requests, one sends roll-ups; evictions and acknowle
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
@@ -31,6 +32,8 @@ _GATHER_US: Final = US_PER_SECOND // 4
 _RETRY_US: Final = US_PER_SECOND
 _RECONNECT_US: Final = US_PER_SECOND // 2
 _EVICT_AGAIN_US: Final = 2 * US_PER_SECOND
+_OK: Final = Answer.OK
+_AGAIN: Final = (Answer.TIMEOUT, Answer.UNAVAILABLE)
 
 Deliver = Callable[[str, tuple[Need, ...], int], bool]
 """Hands a cluster's roll-up, and how many Pods it covers, to the shard; says whether it was accepted."""
@@ -179,11 +182,11 @@ class Agent:
         await self._pause(self._costs.acknowledge_us(len(made)))
         answers = await self._cluster.acknowledge_requests([pod for pod, _ in made])
         now_us = self._clock.now_us()
-        for (_, made_us), answer in zip(made, answers, strict=True):
-            if answer is Answer.OK:
-                self._metrics.acknowledge.observe(now_us - made_us)
-        again = (Answer.TIMEOUT, Answer.UNAVAILABLE)
-        self.pods.put_back([pod for (pod, _), answer in zip(made, answers, strict=True) if answer in again])
+        done = Counter(made_us for (_, made_us), answer in zip(made, answers, strict=True) if answer is _OK)
+        for made_us, count in done.items():
+            self._metrics.acknowledge.observe(now_us - made_us, count)
+        if done.total() < len(made):
+            self.pods.put_back([pod for (pod, _), answer in zip(made, answers, strict=True) if answer in _AGAIN])
 
     # --- roll-ups
 
@@ -202,7 +205,8 @@ class Agent:
         listing = await self._cluster.list()
         self.pods.learn(listing)
         lists = self._lists
-        for pod in listing.pods:
+        # A Pod that has settled stays so until the next list.
+        for pod in [pod for pod in listing.pods if not self.pods.settled(pod)]:
             while not self.pods.settled(pod) and lists == self._lists:
                 await self._next_change()
         for pod in tuple(self.pods.missing):

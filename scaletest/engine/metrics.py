@@ -56,10 +56,10 @@ class Histogram:
         self._counts = [0] * len(self._names)
         self._sum_us = 0
 
-    def observe(self, duration_us: int) -> None:
-        """Count one duration."""
-        self._counts[bisect_left(self._edges_us, duration_us)] += 1
-        self._sum_us += duration_us
+    def observe(self, duration_us: int, count: int = 1) -> None:
+        """Count a duration, once or as often as it was measured."""
+        self._counts[bisect_left(self._edges_us, duration_us)] += count
+        self._sum_us += duration_us * count
 
     @property
     def count(self) -> int:

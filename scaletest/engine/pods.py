@@ -6,7 +6,8 @@ Lists and events may be older or newer than one another and events may come twic
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from itertools import groupby, repeat
+from operator import itemgetter
 from typing import Final
 
 from scaletest.engine.rows import RowBook
@@ -19,7 +20,13 @@ _LIVE: Final = 1
 _REQUESTED: Final = 2
 _BOUND: Final = 4
 _LEAVING: Final = 8
+# Members of an enum are slow to reach, and these are needed for every event.
+_ADDED: Final = Change.ADDED
+_DELETED: Final = Change.DELETED
 _FLAG: Final = {Change.REQUESTED: _REQUESTED, Change.BOUND: _BOUND, Change.TERMINATING: _LEAVING}
+_CHANGE: Final = itemgetter(0)
+_GROWTH: Final = 1024
+"""Columns grow by so many seats at a time."""
 _NOBODY: Final = -1
 _UNKNOWN: Final = -1
 _HAS_ONE: Final = frozenset({Answer.OK, Answer.CONFLICT})
@@ -103,28 +110,27 @@ class PodTable:
 
     def take(self, events: Sequence[PodEvent], now_us: int) -> None:
         """Take in events in the order they came."""
-        for event in events:
-            if event.change is Change.ADDED:
-                self._add(event)
-            elif event.change is Change.DELETED:
-                self._remove(event.pod)
-            elif self._has(event.pod):
-                self._mark(event.pod, _FLAG[event.change], now_us)
+        for change, alike in groupby(events, _CHANGE):
+            if change is _ADDED:
+                for _, pod, owner, node, _ in alike:
+                    self._add(pod, owner, bound=bool(node))
+            elif change is _DELETED:
+                for event in alike:
+                    self._remove(event.pod)
+            else:
+                self._mark([event.pod for event in alike], _FLAG[change], now_us)
 
     def answered(self, pods: Sequence[int], answers: Sequence[Answer], now_us: int) -> int:
         """Take in what became of requests; return how many were made. The others wait again, at the end of the row."""
-        made = 0
-        for pod, answer in zip(pods, answers, strict=True):
-            if answer in _HAS_ONE:
-                made += 1
-                if self._has(pod):
-                    self._mark(pod, _REQUESTED, now_us)
-            elif pod in self.missing:
+        made = [pod for pod, answer in zip(pods, answers, strict=True) if answer in _HAS_ONE]
+        self._mark(made, _REQUESTED, now_us)
+        for pod, answer in zip(pods, answers, strict=True) if len(made) < len(pods) else ():
+            if answer not in _HAS_ONE and pod in self.missing:
                 del self.missing[pod]
                 # A Pod that is gone is not asked for again; its last event is on the way.
                 if answer is not Answer.NOT_FOUND:
                     self.missing[pod] = None
-        return made
+        return len(made)
 
     def settled(self, pod: int) -> bool:
         """Say whether a Pod was seen and does not, or no longer, wait for a request."""
@@ -135,20 +141,22 @@ class PodTable:
         seat = pod % SEATS
         return seat < len(self._ids) and self._ids[seat] == pod and bool(self._flags[seat])
 
-    def _add(self, event: PodEvent) -> None:
-        pod, seat = event.pod, event.pod % SEATS
-        self._make_room(seat)
-        if self._ids[seat] >= pod:
+    def _add(self, pod: int, owner: int, *, bound: bool) -> None:
+        seat = pod % SEATS
+        if seat >= len(self._ids):
+            self._make_room(seat)
+        before = self._ids[seat]
+        if before >= pod:
             return  # it is known, or its seat already has a later Pod
-        if self._ids[seat] != _NOBODY:
-            self._remove(self._ids[seat])
-        flag = _LIVE | (_BOUND if event.node else 0)
-        self._ids[seat], self._owners[seat], self._flags[seat] = pod, event.owner, flag
+        if before != _NOBODY:
+            self._remove(before)
+        flag = _LIVE | _BOUND if bound else _LIVE
+        self._ids[seat], self._owners[seat], self._flags[seat] = pod, owner, flag
         self._made_us[seat] = _UNKNOWN
         self.live += 1
-        if not self._book.knows(event.owner):
-            self.strangers[event.owner] = None
-        if self._wants(flag):
+        if not self._book.knows(owner):
+            self.strangers[owner] = None
+        if not flag & self._bars:
             self.missing[pod] = None
 
     def _remove(self, pod: int) -> None:
@@ -162,19 +170,22 @@ class PodTable:
         self.live -= 1
         self.missing.pop(pod, None)
 
-    def _mark(self, pod: int, flag: int, now_us: int) -> None:
-        seat = pod % SEATS
-        before = self._flags[seat]
-        after = self._flags[seat] = before | flag
-        if after == before:
-            return
-        if flag == _REQUESTED:
-            self._made_us[seat] = now_us
-            self._fresh.append(pod)
-        if change := self._counted(after) - self._counted(before):
-            self._book.add(self._owners[seat], change)
-        if not self._wants(after):
-            self.missing.pop(pod, None)
+    def _mark(self, pods: Iterable[int], flag: int, now_us: int) -> None:
+        """Set a flag of Pods; nothing happens to those that have it, are gone or were never seen."""
+        ids, flags, seats = self._ids, self._flags, len(self._ids)
+        for pod in pods:
+            seat = pod % SEATS
+            before = flags[seat] if seat < seats and ids[seat] == pod else 0
+            if not before or before & flag:
+                continue
+            after = flags[seat] = before | flag
+            if flag == _REQUESTED:
+                self._made_us[seat] = now_us
+                self._fresh.append(pod)
+            if change := self._counted(after) - self._counted(before):
+                self._book.add(self._owners[seat], change)
+            if not self._wants(after):
+                self.missing.pop(pod, None)
 
     def _counted(self, flag: int) -> bool:
         return flag & self._counts_for == _LIVE | _REQUESTED
@@ -183,7 +194,8 @@ class PodTable:
         return not flag & (_REQUESTED | self._bars)
 
     def _make_room(self, seat: int) -> None:
-        if (short := seat + 1 - len(self._ids)) > 0:
+        if seat >= len(self._ids):
+            short = seat + _GROWTH - len(self._ids)
             self._ids.extend(repeat(_NOBODY, short))
             self._owners.extend(repeat(0, short))
             self._flags.extend(bytes(short))

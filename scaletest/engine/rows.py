@@ -1,6 +1,7 @@
 """One cluster's demand as rows, kept up to date owner by owner: only rows that changed are built again."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from scaletest.model import Need, NeedProfile, Operator, Requirement, Resources, group_name, penalty_bucket
@@ -9,6 +10,7 @@ from scaletest.ports.cluster import Owner, PodTemplate
 __all__ = ["RowBook", "profile_of"]
 
 
+@lru_cache(maxsize=4096)
 def profile_of(template: PodTemplate) -> NeedProfile:
     """Return the identity under which the engine sees the Pods of a template."""
     requirements = template.requirements
@@ -34,6 +36,13 @@ class _Row:
         self.counts: dict[Resources, int] = {}
         self.need: Need | None = None
 
+    def add(self, unit: Resources, pods: int) -> None:
+        count = self.counts.get(unit, 0) + pods
+        if count:
+            self.counts[unit] = count
+        else:
+            self.counts.pop(unit, None)
+
     def build(self, cluster: str) -> None:
         total, peak = _NOTHING, _NOTHING
         for unit, count in self.counts.items():
@@ -56,7 +65,8 @@ class RowBook:
         self._places: dict[int, tuple[_Row, Resources]] = {}
         self._counts: dict[int, int] = {}
         self._rows: dict[tuple[str, str], _Row] = {}
-        self._stale: dict[_Row, None] = {}
+        self._uncounted: dict[int, int] = {}
+        """What changed by owner since rows were last asked for, and all of owners that are not known yet."""
         self._needs: tuple[Need, ...] = ()
 
     def knows(self, owner: int) -> bool:
@@ -64,7 +74,7 @@ class RowBook:
         return owner in self._places
 
     def learn(self, owner: Owner) -> None:
-        """Take in what an owner's Pods ask for; those already counted find their row now."""
+        """Take in what an owner's Pods ask for; those already counted find their row when rows are next asked for."""
         if owner.id in self._places:
             return
         profile = profile_of(owner.template)
@@ -74,13 +84,11 @@ class RowBook:
         if row is None:
             row = self._rows[key] = _Row(profile, group)
         self._places[owner.id] = row, owner.template.requests
-        if count := self._counts.get(owner.id, 0):
-            self._count(owner.id, count)
 
     def add(self, owner: int, pods: int) -> None:
         """Count some Pods of an owner more, or less."""
         self._counts[owner] = self._counts.get(owner, 0) + pods
-        self._count(owner, pods)
+        self._uncounted[owner] = self._uncounted.get(owner, 0) + pods
 
     def set(self, counts: Mapping[int, int]) -> None:
         """Count exactly these Pods per owner, and none of any other."""
@@ -93,22 +101,23 @@ class RowBook:
 
     def needs(self) -> tuple[Need, ...]:
         """Return one Need per row that has Pods, sorted by fingerprint and group."""
-        if self._stale:
-            for row in self._stale:
+        if stale := self._count():
+            for row in stale:
                 row.build(self._cluster)
-            self._stale = {}
             rows = sorted(self._rows.items())
             self._needs = tuple([row.need for _, row in rows if row.need is not None])
         return self._needs
 
-    def _count(self, owner: int, pods: int) -> None:
-        place = self._places.get(owner)
-        if place is None:
-            return
-        row, unit = place
-        count = row.counts.get(unit, 0) + pods
-        if count:
-            row.counts[unit] = count
-        else:
-            row.counts.pop(unit, None)
-        self._stale[row] = None
+    def _count(self) -> dict[_Row, None]:
+        """Bring rows up to date, and return those that changed."""
+        changed, self._uncounted = self._uncounted, {}
+        stale: dict[_Row, None] = {}
+        for owner, pods in changed.items():
+            place = self._places.get(owner)
+            if place is None:
+                self._uncounted[owner] = pods
+            elif pods:
+                row, unit = place
+                row.add(unit, pods)
+                stale[row] = None
+        return stale

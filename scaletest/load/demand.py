@@ -7,7 +7,7 @@ never expected to bind; they have no slots and make no rows.
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise, repeat
 from typing import Final
 
 from scaletest.catalog import Workload, WorkloadDraws
@@ -81,10 +81,10 @@ class ClusterDemand:
     turns: tuple[Turn, ...]
 
 
-def demand_of(plan: Plan, ordinal: int, templates: Templates) -> ClusterDemand:
-    """Derive one cluster; nothing of the plan is kept."""
-    schedule = plan.schedule(ordinal)
+def demand_of(plan: Plan, schedule: ClusterSchedule, templates: Templates) -> ClusterDemand:
+    """Derive what one cluster is to be given; nothing of its plan is kept."""
     cluster = schedule.cluster
+    ordinal = cluster.ordinal
     kit = _Kit(plan, cluster, templates)
     places = _machines_of(cluster)
     owners = tuple(kit.owner(n, workload, next(places)) for n, workload in enumerate(cluster.workloads))
@@ -157,9 +157,9 @@ def _summed(cluster: ClusterPlan, workloads: Iterable[Workload]) -> list[tuple[t
 
 def _machines_of(cluster: ClusterPlan) -> Iterator[tuple[str, ...]]:
     """Yield, for each workload, the machines of its pre-bound slots; those are always its first."""
-    places, seats = cluster.machine_of_slots(), cluster.seats
-    for end, workload in zip(cluster.slot_ends, cluster.workloads, strict=True):
-        yield tuple(seats[place].machine_id for place in places[end - workload.replicas : end] if place >= 0)
+    names = [seat.machine_id for seat in cluster.seats]
+    for runs in cluster.runs:
+        yield tuple(chain.from_iterable(repeat(names[run.position], run.count) for run in runs))
 
 
 def _steps(plan: Plan, schedule: ClusterSchedule, kit: _Kit) -> Iterator[Turn]:

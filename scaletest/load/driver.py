@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from prometheus_client import CollectorRegistry
 
 from scaletest.evidence.rows import EventRow, RequestRow
-from scaletest.load.demand import demand_of
+from scaletest.load.demand import ClusterDemand, demand_of
 from scaletest.load.metrics import LoadMetrics
 from scaletest.load.one_cluster import ClusterLoad
 from scaletest.load.templates import Templates
 from scaletest.load.timing import Ledger
+from scaletest.plan.arrivals import ClusterSchedule
 from scaletest.plan.plan import Plan
 from scaletest.ports.clock import Clock
 from scaletest.ports.cluster import Cluster
@@ -38,6 +39,8 @@ class LoadDriver:
     ) -> None:
         self._plan = plan
         self._templates = Templates(plan.archetypes)
+        self._demand: dict[int, ClusterDemand] = {}
+        """Of clusters that are prepared and not seeded yet."""
         self._metrics = LoadMetrics(
             started_us=clock.now_us(), edges=edges, active=lambda: self.live, target=lambda: self.target
         )
@@ -50,6 +53,10 @@ class LoadDriver:
         self.registry = CollectorRegistry()
         """The driver's metrics, for a scrape."""
         self.registry.register(self._metrics)
+
+    def prepare(self, schedule: ClusterSchedule) -> None:
+        """Take in what the plan says of one cluster; each must be prepared before the seed."""
+        self._demand[schedule.cluster.ordinal] = demand_of(self._plan, schedule, self._templates)
 
     async def seed(self) -> None:
         """Open every watch, then create all owners with their Pods, pre-bound where the plan says."""
@@ -121,4 +128,4 @@ class LoadDriver:
     async def _seed(self, ordinal: int) -> None:
         load = self._loads[ordinal]
         await load.open(self._crew)
-        await load.seed(demand_of(self._plan, ordinal, self._templates), soak_us=self._plan.profile.soak_us)
+        await load.seed(self._demand.pop(ordinal), soak_us=self._plan.profile.soak_us)

@@ -15,6 +15,8 @@ from scaletest.ports.cluster import SEATS
 __all__ = ["NOBODY", "Holding", "SlotTable"]
 
 NOBODY: Final = -1
+_GROWTH: Final = 1024
+"""The column by seat grows by so many at a time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +88,7 @@ class SlotTable:
         """Let a Pod have an empty slot."""
         seat = pod % SEATS
         if seat >= len(self._slot_of):
-            self._slot_of.extend([NOBODY] * (seat + 1 - len(self._slot_of)))
+            self._slot_of.extend([NOBODY] * (seat + _GROWTH - len(self._slot_of)))
         self._slot_of[seat] = slot
         self.pod_of[slot] = pod
         self.held += 1

@@ -141,7 +141,7 @@ class Tenancy:
         if self._requests.cause[slot]:
             self._requests.appeared(slot, at_us)
         if event.node:
-            self._bound(event, tenant, at_us, after_us)
+            self._bind(slot, event.node, tenant, at_us, after_us)
 
     def _open_own(self, tenant: Tenant, slot: int) -> None:
         """Open the request of a slot that its owner was to fill, unless it waits already or came bound."""
@@ -155,9 +155,11 @@ class Tenancy:
 
     def _bound(self, event: PodEvent, tenant: Tenant, at_us: int, after_us: int | None) -> None:
         slot = self._slots.slot_of(event.pod)
-        if slot == NOBODY or self._node_of[slot] != _NOWHERE:
-            return
-        node = self._nodes.bind(event.node)
+        if slot != NOBODY and self._node_of[slot] == _NOWHERE:
+            self._bind(slot, event.node, tenant, at_us, after_us)
+
+    def _bind(self, slot: int, name: str, tenant: Tenant, at_us: int, after_us: int | None) -> None:
+        node = self._nodes.bind(name)
         self._node_of[slot] = node.number
         if self._requests.cause[slot]:
             self._requests.bound(slot, tenant.holding.owner, node, at_us, after_us)

@@ -35,6 +35,8 @@ class ClusterPlan:
     """By archetype."""
     stranded: tuple[int, ...]
     """Pods, by archetype, that could not be scheduled again if they alone were removed."""
+    seats: tuple[Seat, ...]
+    """The cluster's machines in keep order."""
     inventory: Inventory
     folds: FoldLimits
 
@@ -76,11 +78,6 @@ class ClusterPlan:
                 column.extend([run.position] * run.count)
             column.extend([-1] * (workload.replicas - sum(run.count for run in runs)))
         return column
-
-    @cached_property
-    def seats(self) -> tuple[Seat, ...]:
-        """Return the cluster's machines in keep order."""
-        return tuple(self.inventory.configured_seats(self.ordinal))
 
     def machines(self) -> Iterator[Machine]:
         """Yield the cluster's Configured machines, each attributed to the demand that is pre-bound on it."""
@@ -158,6 +155,7 @@ def plan_cluster(
         runs=tuple(tuple(runs) for runs in draft.runs),
         placements=tuple(draft.placements()),
         stranded=stranded(draft),
+        seats=draft.filling.seats,
         inventory=inventory,
         folds=folds,
     )

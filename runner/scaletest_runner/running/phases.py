@@ -21,10 +21,13 @@ _MARGIN_S: Final = 60
 
 
 async def _install(stage: Stage) -> None:
-    """Bring machines and engine up; agents hold their roll-ups."""
+    """Bring machines and engine up, and the load driver to where it could begin; agents hold their roll-ups."""
     plan = stage.plan
     for ordinal in range(plan.geometry.clusters):
-        stage.cloud.seed(plan.cluster(ordinal).machines())
+        # A cluster takes long to derive and much room to keep: whoever needs it takes what he needs in one pass.
+        schedule = plan.schedule(ordinal)
+        stage.cloud.seed(schedule.cluster.machines())
+        stage.driver.prepare(schedule)
     stage.cloud.seed(plan.inventory.shared_machines())
     for ordinal in range(plan.geometry.clusters):
         await stage.cloud.join(cluster_name(ordinal))

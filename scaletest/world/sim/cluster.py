@@ -6,8 +6,9 @@ it is given. What a call sets off afterwards is in lives.py (Pods) and scheduler
 
 import asyncio
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress, groupby
 from typing import Final
 
 from scaletest.model import Machine, Requirement, Resources, Stream, microseconds
@@ -36,6 +37,12 @@ __all__ = ["SimCluster"]
 
 _WRITE_US: Final = 100
 """What every item of a batch adds to the duration of a write."""
+
+# Members of an enum are slow to reach, and these are needed for every Pod.
+_OK: Final = Answer.OK
+_CONFLICT: Final = Answer.CONFLICT
+_NOT_FOUND: Final = Answer.NOT_FOUND
+_REQUESTED: Final = Change.REQUESTED
 
 _KindKey = tuple[tuple[Requirement, ...], Resources, tuple[str, ...]]
 
@@ -102,16 +109,15 @@ class SimCluster:
         """List Pods and owners."""
         await self._take_time("list")
         pods = self._lives.pods
-        seats = pods.seats()
-        nodes = (pods.node_of[seat] for seat in seats)
+        ids = pods.ids  # a free seat has none
         return PodList(
             revision=self._log.revision,
             owners=tuple(owner.owner for owner in self._lives.owners.values()),
-            pods=array("q", (pods.ids[seat] for seat in seats)),
-            owner_of=array("q", (pods.owner_of[seat] for seat in seats)),
-            nodes=tuple(node.name if node else "" for node in nodes),
-            requested=array("b", (pods.flags[seat] & REQUESTED for seat in seats)),
-            terminating=array("q", (pods.ids[seat] for seat in seats if pods.state[seat] == TERMINATING)),
+            pods=array("q", compress(ids, ids)),
+            owner_of=array("q", compress(pods.owner_of, ids)),
+            nodes=tuple([node.name if node else "" for node in compress(pods.node_of, ids)]),
+            requested=array("b", [flags & REQUESTED for flags in compress(pods.flags, ids)]),
+            terminating=array("q", [pod for pod, state in zip(ids, pods.state, strict=True) if state == TERMINATING]),
         )
 
     async def list_nodes(self) -> tuple[int, tuple[NodeEvent, ...]]:
@@ -145,10 +151,10 @@ class SimCluster:
         if len(nodes) > owner.replicas:
             raise ValueError(f"{len(nodes)} Nodes are named for the {owner.replicas} Pods of {owner.name}")
         adopted = self._lives.adopt(owner, self._kind_of(owner.template))
-        for name in nodes:
+        for name, pods in groupby(nodes):
             if name not in self._nodes:
                 raise ValueError(f"there is no Node {name} for a Pod of {owner.name}")
-            self._lives.place(adopted, self._nodes[name])
+            self._lives.place(adopted, self._nodes[name], len(list(pods)))
         self._lives.fill(adopted, owner.replicas - len(nodes))
         return Answer.OK
 
@@ -203,32 +209,36 @@ class SimCluster:
     async def create_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
         """Make the capacity requests of Pods; a second one for a Pod is a conflict."""
         await self._take_time("create-requests", len(pods))
-        return self._for_each(pods, self._request)
+        return self._request(pods)
 
     async def acknowledge_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
         """Mark capacity requests as seen by the engine; a Pod without one is not found."""
         await self._take_time("acknowledge-requests", len(pods))
-        return self._for_each(pods, self._acknowledge)
+        return [self._acknowledge(pod) for pod in pods]
 
-    def _for_each(self, pods: Sequence[int], act: Callable[[int, int], Answer]) -> Sequence[Answer]:
-        state_of = self._lives.pods.state_of
-        return [Answer.NOT_FOUND if state_of(pod) == GONE else act(pod, pod & SEAT_MASK) for pod in pods]
+    def _request(self, wanted: Sequence[int]) -> Sequence[Answer]:
+        pods, events, answers = self._lives.pods, [], []
+        flags, owner_of, node_of = pods.flags, pods.owner_of, pods.node_of
+        for pod in wanted:
+            seat = pod & SEAT_MASK
+            if pods.state_of(pod) == GONE:
+                answers.append(_NOT_FOUND)
+            elif flags[seat] & REQUESTED:
+                answers.append(_CONFLICT)
+            else:
+                flags[seat] |= REQUESTED
+                node = node_of[seat]
+                events.append(PodEvent(_REQUESTED, pod, owner_of[seat], node.name if node else ""))
+                answers.append(_OK)
+        self._log.add_all(events)
+        return answers
 
-    def _request(self, pod: int, seat: int) -> Answer:
-        pods = self._lives.pods
-        if pods.flags[seat] & REQUESTED:
-            return Answer.CONFLICT
-        pods.flags[seat] |= REQUESTED
-        node = pods.node_of[seat]
-        self._log.add(PodEvent(Change.REQUESTED, pod, pods.owner_of[seat], node.name if node else ""))
-        return Answer.OK
-
-    def _acknowledge(self, _pod: int, seat: int) -> Answer:
-        flags = self._lives.pods.flags
-        if not flags[seat] & REQUESTED:
-            return Answer.NOT_FOUND
-        flags[seat] |= ACKNOWLEDGED
-        return Answer.OK
+    def _acknowledge(self, pod: int) -> Answer:
+        pods, seat = self._lives.pods, pod & SEAT_MASK
+        if pods.state_of(pod) == GONE or not pods.flags[seat] & REQUESTED:
+            return _NOT_FOUND
+        pods.flags[seat] |= ACKNOWLEDGED
+        return _OK
 
     async def cordon(self, node: str) -> Answer:
         """Let no further Pod bind to a Node."""

@@ -156,9 +156,9 @@ class Placement:
         """Say whether the next Pod chooses the gang's domain."""
         return self.gang and not self.counts[0]
 
-    def joined(self, machine: Machine) -> None:
-        """Count a Pod that was bound."""
-        self._count(machine, 0, len(self.keys), 1)
+    def joined(self, machine: Machine, pods: int = 1) -> None:
+        """Count a Pod that was bound, or so many on one machine."""
+        self._count(machine, 0, len(self.keys), pods)
 
     def leaving(self, machine: Machine) -> None:
         """Count a bound Pod that is terminating or gone; spreads do not see it any more."""

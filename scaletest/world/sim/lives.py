@@ -4,6 +4,8 @@ Every change happens here, at once and whole: columns, the owner's and the Node'
 to know of it.
 """
 
+from typing import Final
+
 from scaletest.model import Stream
 from scaletest.model.latency import SignedDelay
 from scaletest.ports.cluster import NO_REASON, Answer, Change, Gone, Owner, PodEvent
@@ -17,6 +19,8 @@ from scaletest.world.sim.scheduler import Scheduler
 from scaletest.world.sim.watching import EventLog
 
 __all__ = ["Lives"]
+
+_ADDED: Final = Change.ADDED
 
 
 class Lives:
@@ -52,13 +56,22 @@ class Lives:
             self._log.add(PodEvent(Change.ADDED, pod, owner.owner.id))
             self.scheduler.submit(pod, owner)
 
-    def place(self, owner: ReplicaSet, node: Node) -> None:
-        """Let a Pod appear on a Node."""
-        if node.fits(owner.kind.needs) < 1:
+    def place(self, owner: ReplicaSet, node: Node, count: int) -> None:
+        """Let so many Pods of an owner appear on a Node: what a bind does for one, for all of them."""
+        number, needs = owner.owner.id, owner.kind.needs
+        if node.fits(needs) < count:
             raise ValueError(f"Node {node.name} has no room for a Pod of {owner.owner.name}")
-        pod = self._seat(owner)
-        self._settle(pod, owner, node)
-        self._log.add(PodEvent(Change.ADDED, pod, owner.owner.id, node.name))
+        pods = self.pods.add_many(number, count)
+        for pod in pods:
+            self.pods.state[pod & SEAT_MASK] = BOUND
+            self.pods.node_of[pod & SEAT_MASK] = node
+        owner.pods.update(dict.fromkeys(pods))
+        owner.active += count
+        node.take_many(pods, needs)
+        self.on_ready_nodes += count * node.ready
+        if owner.placement is not None:
+            owner.placement.joined(node.machine, count)
+        self._log.add_all([PodEvent(_ADDED, pod, number, node.name) for pod in pods])
 
     def _seat(self, owner: ReplicaSet) -> int:
         pod = self.pods.add(owner.owner.id)

@@ -1,6 +1,7 @@
 """One Node: its machine, the Pods on it and the room that is left."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -77,6 +78,13 @@ class Node:
         self.slots -= 1
         for name, amount in needs:
             self.free[name] -= amount
+
+    def take_many(self, pods: Sequence[int], needs: Needs) -> None:
+        """Put equal Pods on the Node."""
+        self.pods.update(dict.fromkeys(pods))
+        self.slots -= len(pods)
+        for name, amount in needs:
+            self.free[name] -= amount * len(pods)
 
     def give(self, pod: int, needs: Needs) -> None:
         """Take a Pod off the Node; tell those who wait for the last one."""

@@ -1,6 +1,8 @@
 """Pods as columns indexed by seat, and the owners that keep them alive. There is no object per Pod."""
 
 from array import array
+from collections.abc import Sequence
+from itertools import repeat
 from typing import Final
 
 from scaletest.ports.cluster import SEATS, Owner
@@ -70,6 +72,24 @@ class Pods:
         self.state[seat] = WAITING
         self.flags[seat] = self.tries[seat] = 0
         return pod
+
+    def add_many(self, owner: int, count: int) -> Sequence[int]:
+        """Seat waiting Pods of one owner and return their ids; whole columns at once where no seat is free."""
+        if self._free:
+            return [self.add(owner) for _ in range(count)]
+        seat = len(self.ids)
+        first = (self._serial + 1) * SEATS + seat
+        # A list: the books of owners and Nodes shall share the numbers, not have their own.
+        pods = list(range(first, first + count * (SEATS + 1), SEATS + 1))
+        self.ids.extend(pods)
+        self.owner_of.extend(repeat(owner, count))
+        self.node_of.extend(repeat(None, count))
+        self.state.extend(repeat(WAITING, count))
+        self.flags.extend(bytes(count))
+        self.tries.extend(bytes(count))
+        self._serial += count
+        self.live += count
+        return pods
 
     def remove(self, pod: int) -> None:
         """Free a Pod's seat."""

@@ -3,6 +3,8 @@
 import asyncio
 from array import array
 from bisect import bisect_right
+from collections.abc import Collection
+from itertools import repeat
 from math import log1p
 from typing import Final
 
@@ -50,6 +52,13 @@ class EventLog:
         self._events.append(event)
         self._happened_us.append(self._loop.now_us())
         if self._idle:
+            self._stir()
+
+    def add_all(self, events: Collection[PodEvent]) -> None:
+        """Log what happened to many Pods at once."""
+        self._events += events
+        self._happened_us.extend(repeat(self._loop.now_us(), len(events)))
+        if events and self._idle:
             self._stir()
 
     def add_node(self, event: NodeEvent) -> None:

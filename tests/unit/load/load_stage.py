@@ -101,6 +101,8 @@ class Stage(_Stage):
 
     def seed(self) -> None:
         """Seed, and let the watches show it."""
+        for ordinal in range(len(self.clusters)):
+            self.driver.prepare(self.plan.schedule(ordinal))
         self.run(self.driver.seed())
         self.run_for(1)
 

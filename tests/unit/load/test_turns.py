@@ -134,7 +134,7 @@ def test_a_burst_of_gangs_has_groups_of_its_own() -> None:
         ],
     }
     plan = plan_of(profile_of(loadProfile=load), catalog_of(archetype(), gang))
-    demand = demand_of(plan, 0, Templates(plan.archetypes))
+    demand = demand_of(plan, plan.schedule(0), Templates(plan.archetypes))
 
     assert [turn.at_us // S for turn in demand.turns] == [5, 20, 40, 55]
     groups = [planned.identity.group for planned in demand.bursts]
@@ -159,4 +159,4 @@ def test_bursts_happen_only_in_the_clusters_that_take_part() -> None:
     templates = Templates(plan.archetypes)
     for ordinal in range(2):
         drawn = [burst for burst in plan.bursts if ordinal in burst.clusters]
-        assert len(demand_of(plan, ordinal, templates).turns) == 2 * len(drawn)
+        assert len(demand_of(plan, plan.schedule(ordinal), templates).turns) == 2 * len(drawn)
