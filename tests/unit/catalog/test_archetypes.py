@@ -47,6 +47,14 @@ def test_a_gang_shares_the_rack_or_the_zone_it_names() -> None:
     assert zone.need_profile(priority=1, spread=False).same_key == ZONE_KEY
 
 
+def test_equal_demand_has_one_profile_and_other_demand_another() -> None:
+    kind = _kind(labelAxes=[{"key": "example.com/team", "count": 3}])
+    wanted = kind.need_profile(priority=1, spread=False, axes=(2,))
+    assert kind.need_profile(priority=1, spread=False, axes=(2,)) is wanted
+    assert kind.need_profile(priority=2, spread=False, axes=(2,)).priority == 2
+    assert kind.need_profile(priority=1, spread=False, axes=(1,)) != wanted
+
+
 def test_only_a_hard_spread_becomes_demand_and_only_when_drawn() -> None:
     hard = _kind(spreadConstraint=_ZONE_SPREAD, spreadConstraintProb=0.5)
     soft = _kind(spreadConstraint={**_ZONE_SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}, spreadConstraintProb=0.5)

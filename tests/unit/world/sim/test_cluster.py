@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from scaletest.model.demand import RACK_KEY
 from scaletest.ports.cluster import SEATS, Answer, Change, Gone, NodeEvent, Owner
 from sim_clusters import API_US, BIND_US, ITEM_US, READY_US, SECOND_US, Stage, machine, owner, world
 
@@ -44,6 +45,41 @@ def test_pods_can_be_created_where_they_are_wanted_and_the_others_are_scheduled(
         (Change.BOUND, "n"),
     ]
     assert (stage.cluster.live, stage.cluster.bound_ready, stage.cluster.nodes) == (3, 3, 2)
+
+
+def test_pods_that_are_created_together_take_free_seats_first_and_new_ones_after() -> None:
+    stage = Stage()
+
+    async def story() -> list[int]:
+        old = await _filled(stage)
+        await stage.cluster.delete_owners([1])
+        await stage.cluster.create_owners([owner(2, 5), owner(3, 2)], [["n"] * 5, ["n"] * 2])
+        return old
+
+    old = stage.run(story)
+
+    created = [event.pod for event in stage.pod_events(Change.ADDED)][len(old) :]
+    assert [pod % SEATS for pod in created] == [1, 0, 2, 3, 4, 5, 6]
+    assert [pod // SEATS for pod in created] == [3, 4, 5, 6, 7, 8, 9]
+    assert stage.bound() == dict.fromkeys(created, "n")
+    assert (stage.cluster.live, stage.cluster.bound_ready) == (7, 7)
+
+
+def test_a_gang_that_is_created_in_place_counts_where_it_is() -> None:
+    stage = Stage()
+
+    async def story() -> None:
+        await stage.add_nodes(machine("n", pods=3), machine("o", pods=4, rack="r-2"), machine("p", pods=9, rack="r-2"))
+        gang = owner(1, 6, colocation_key=RACK_KEY)
+        await stage.cluster.create_owners([gang], [["o", "o", "p", "o"]])
+        await stage.sleep(1)
+
+    stage.run(story)
+
+    assert sorted(stage.bound().values()) == ["o", "o", "o", "p", "p", "p"]
+    (held,) = stage.cluster._lives.owners.values()
+    assert held.placement is not None
+    assert held.placement.counts == ({"r-2": 6},)
 
 
 @pytest.mark.parametrize(
