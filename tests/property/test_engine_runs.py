@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop.engine_cluster import MS, SECOND, template
 from loop.engine_ground import Ground, Notes
@@ -132,6 +132,7 @@ def replayed_alike(notes: Notes, settings: EngineSettings) -> bool:
 
 
 @given(seed=st.integers(0, 1 << 32))
+@settings(max_examples=max(20, settings().max_examples // 4))  # every example is a run of many cycles
 def test_every_machine_is_known_once_and_as_the_provider_has_it(seed: int) -> None:
     trouble = Trouble(seed)
     ground = trouble.ground
