@@ -5,7 +5,7 @@ a lot the count follows by division, without looking at machines. Lots are put i
 """
 
 from bisect import bisect_left, bisect_right
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Final
 
@@ -127,18 +127,15 @@ def _up_to(last: str, lots: list[Lot]) -> list[int]:
 
 def _enough_by_id(run: Offers, wanted: list[int]) -> int:
     """Return how many machines of different sizes, taken by id, cover what is wanted: all, if even they do not."""
-    lots = [lot for lot, _ in run]
     # As many machines as would be needed of the least of them are always enough.
     most = max([needed(wanted, vector) for _, vector in run])
-    merged = sorted([name for lot in lots for name in lot.ids[lot.taken : lot.taken + most]])[:most]
-
-    def covered(count: int) -> bool:
-        shares = _up_to(merged[count - 1], lots)
-        totals = [sum([share * vector[i] for share, (_, vector) in zip(shares, run, strict=True)]) for i in dims]
-        return all(have >= want for have, want in zip(totals, wanted, strict=True))
-
-    dims = range(len(wanted))
-    return 1 + bisect_left(range(1, len(merged)), True, key=covered)  # the value that is looked for
+    merged = sorted([(name, vector) for lot, vector in run for name in lot.ids[lot.taken : lot.taken + most]])[:most]
+    counts = [
+        1 + bisect_left(list(accumulate([vector[index] for _, vector in merged])), want)
+        for index, want in enumerate(wanted)
+        if want
+    ]
+    return min(max(counts), len(merged))
 
 
 def claimed_ids(claims: list[Claim]) -> tuple[str, ...]:
