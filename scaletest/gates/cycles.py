@@ -210,6 +210,13 @@ def _at_most(case: Case, gate: Gate, number: float, rows: Sequence[CycleRow], *,
     return result(case, gate, outcome, reason=reason, value=Bracket(number, number), samples=len(rows), look_at=look)
 
 
+def _expected_in(span: Span, gate: Gate) -> int:
+    """Return the cycles that the plan expects in a part of the gate's window."""
+    window_us = gate.end_us - gate.start_us
+    share_us = min(span.end_us - span.start_us, window_us)
+    return (gate.expected_samples or 0) * share_us // window_us if window_us else 0
+
+
 def cycle_rows(case: Case, span: Span, gate: Gate) -> tuple[list[CycleRow], str]:
     """Return the cycles of a span, or why they cannot be judged.
 
@@ -237,6 +244,7 @@ def cycle_rows(case: Case, span: Span, gate: Gate) -> tuple[list[CycleRow], str]
     longest_us = max((span.end_us - span.start_us) // _PAUSES, case.test.rollup_interval_us * 3 // 2)
     if (pause_us := max(b - a for a, b in pairwise(instants))) > longest_us:
         return rows, f"no cycle ran for {pause_us / US_PER_SECOND:.0f} s: what stood there then is not known"
-    if len(rows) * 2 < (gate.expected_samples or 0):
-        return rows, f"{len(rows):,} cycles where the plan expects {gate.expected_samples:,}"
+    expected = _expected_in(span, gate)
+    if len(rows) * 2 < expected:
+        return rows, f"{len(rows):,} cycles where the plan expects {expected:,}"
     return rows, ""
