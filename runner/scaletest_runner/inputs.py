@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from scaletest.evidence.record import RunRecord
 from scaletest.plan.footprint import HostSize
 from scaletest.plan.plan import Inputs
 from scaletest.profile import (
@@ -25,7 +26,7 @@ from scaletest_runner.locations import beside, profile_path
 
 FileT = TypeVar("FileT", Catalog, EngineManifest, Substrate)
 
-__all__ = ["Loaded", "host_size", "load_inputs"]
+__all__ = ["Loaded", "host_size", "load_inputs", "saved_inputs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,20 @@ def load_inputs(
         random_seed=test.value.random_seed if seed is None else seed,
     )
     return Loaded(inputs, test.warnings + catalog.warnings + manifest.warnings + ground.warnings, texts)
+
+
+def saved_inputs(folder: Path, record: RunRecord) -> Inputs:
+    """Return the inputs that a run has saved in its folder, as they were."""
+    saved = folder / "inputs"
+    substrate = next(iter(sorted((saved / "substrates").glob("*.yaml"))), Path("sim.yaml"))
+    engine = next(iter(sorted((saved / "engines").glob("*.yaml"))), Path("reference.yaml"))
+    return load_inputs(
+        str(saved / f"{record.profile}.yaml"),
+        substrate=str(substrate),
+        engine=str(engine),
+        seed=record.random_seed,
+        settings=record.settings,
+    ).inputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,18 +30,24 @@ class Journal:
 
     Rows and scrapes are appended to plain files and flushed at every scrape. `seal` groups the metrics by family,
     compresses everything and notes the hashes in run.json; only then are the plain files removed.
+
+    Several processes may write one run's evidence, each its own ledgers: the first begins the files, and the others
+    open it not `fresh` and append.
     """
 
-    def __init__(self, folder: Path, record: RunRecord) -> None:
+    def __init__(self, folder: Path, record: RunRecord, *, fresh: bool = True) -> None:
         self._folder = folder
+        self._fresh = fresh
         (folder / EVIDENCE).mkdir(parents=True, exist_ok=True)
         self._types: dict[str, str] = {}
         self._files: dict[str, TextIO] = {name: self._open(f"{name}.jsonl") for name in LEDGERS}
         self._metrics = self._open(METRICS)
         self._decisions = self._open(DECISIONS)
-        for name, file in self._files.items():
-            file.write(header(name) + "\n")
-        self.record(record)
+        if fresh:
+            for name, file in self._files.items():
+                file.write(header(name) + "\n")
+            self.record(record)
+            self.flush()
 
     def __enter__(self) -> Self:
         return self
@@ -110,7 +116,10 @@ class Journal:
         return sealed
 
     def _open(self, name: str) -> TextIO:
-        return (self._folder / EVIDENCE / name).open("w", encoding="utf-8", newline="\n")
+        path = self._folder / EVIDENCE / name
+        if self._fresh:
+            path.write_bytes(b"")
+        return path.open("a", encoding="utf-8", newline="\n")
 
 
 def _set_aside(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:

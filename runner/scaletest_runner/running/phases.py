@@ -12,7 +12,7 @@ from scaletest.plan.planned import tail_us
 from scaletest_runner.running.book import PhaseFailedError
 from scaletest_runner.running.stage import Stage
 
-__all__ = ["PHASES", "play"]
+__all__ = ["PHASES", "collect", "play"]
 
 _MS: Final = 1000
 _POLL_US: Final = US_PER_SECOND
@@ -127,6 +127,7 @@ async def _linger(stage: Stage) -> None:
     await stage.scraper.pass_time(stage.clock.now_us() + stage.plan.linger_us)
     stage.scraper.scrape(whole=True)
     stage.book.mark(linger_end_us=stage.clock.now_us())
+    await stage.scraper.last()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,11 @@ async def play(stage: Stage, *, entered: Callable[[str], None]) -> None:
         # The book has it; the judge will say what it means.
         pass
     entered("collect")
+    await collect(stage)
+
+
+async def collect(stage: Stage) -> None:
+    """Stop everything, and write down what is still open."""
     await stage.driver.finish()
     stage.book.note(driver_lag_p99_us=stage.driver.lag_p99_us)
     await stage.engine.stop()

@@ -6,11 +6,24 @@ from hashlib import blake2b
 from scaletest.engine.facts import ActionFact, CycleFact, CycleInputs
 from scaletest.engine.saved import CycleWriter
 from scaletest.evidence import ActionRow, CycleRow, Journal
-from scaletest.evidence.rows import ComputeRow
+from scaletest.evidence.rows import ComputeRow, EventRow
+from scaletest.world.cloud import CloudEvent
 
-__all__ = ["EngineRecorder"]
+__all__ = ["EngineRecorder", "event_row"]
 
 _UNFINISHED = "in flight"
+
+
+def event_row(event: CloudEvent, ordinals: Mapping[str, int]) -> EventRow:
+    """Return what the cloud did as a row of evidence."""
+    return EventRow(
+        at_us=event.at_us,
+        kind=event.kind,
+        cluster=ordinals.get(event.cluster, -1),
+        machine=event.machine,
+        fingerprint=event.fingerprint,
+        group=event.group,
+    )
 
 
 class EngineRecorder:

@@ -17,7 +17,7 @@ from scaletest.plan.plan import Plan
 from scaletest.plan.preflight import preflight
 from scaletest.profile import Problem, ProfileError
 from scaletest_runner.exits import Exit
-from scaletest_runner.inputs import load_inputs
+from scaletest_runner.inputs import saved_inputs
 from scaletest_runner.judging import saved_record
 from scaletest_runner.running.run import run_plan
 from scaletest_runner.terminal import out, warn
@@ -28,13 +28,7 @@ __all__ = ["decided_again", "replay_cycles", "replay_run"]
 def replay_run(folder: Path) -> Exit:
     """Run the folder's own inputs again and compare the evidence, file by file."""
     record = _simulated(folder)
-    profile = folder / "inputs" / f"{record.profile}.yaml"
-    substrate = next(iter(sorted((folder / "inputs" / "substrates").glob("*.yaml"))), Path("sim.yaml"))
-    engine = next(iter(sorted((folder / "inputs" / "engines").glob("*.yaml"))), Path("reference.yaml"))
-    loaded = load_inputs(
-        str(profile), substrate=str(substrate), engine=str(engine), seed=record.random_seed, settings=record.settings
-    )
-    plan = Plan(loaded.inputs)
+    plan = Plan(saved_inputs(folder, record))
     with tempfile.TemporaryDirectory() as again:
         ended = run_plan(
             plan,

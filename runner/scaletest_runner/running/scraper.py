@@ -45,6 +45,9 @@ class Scraper:
             self.scrape()
         await self._clock.sleep_until(until_us)
 
+    async def last(self) -> None:
+        """Wait for nothing: every scrape was made when it was asked for."""
+
     def scrape(self, *, whole: bool = False) -> None:
         """Scrape now; `whole` writes every value, as the boundaries of a window need."""
         now_us = self._clock.now_us()

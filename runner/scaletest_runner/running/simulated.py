@@ -7,18 +7,18 @@ from typing import Final
 
 from scaletest.engine.reference import EngineSettings, ReferenceEngine
 from scaletest.evidence import Journal, RunRecord
-from scaletest.evidence.rows import EventRow
 from scaletest.gates.ledger import BINDS
 from scaletest.load.driver import LoadDriver
 from scaletest.plan.geometry import cluster_name
 from scaletest.plan.plan import Plan
 from scaletest.world.cloud import Cloud, CloudEvent
 from scaletest.world.sim.cluster import SimCluster
+from scaletest.world.sim.costs import SimCosts
 from scaletest.world.sim.loop import VirtualClock, VirtualLoop
-from scaletest.world.sim.wires import SimCosts, SimWire
+from scaletest.world.wires import PlannedWire
 from scaletest_runner.running.book import Book
 from scaletest_runner.running.memory import resident_kib
-from scaletest_runner.running.recorder import EngineRecorder
+from scaletest_runner.running.recorder import EngineRecorder, event_row
 from scaletest_runner.running.scraper import Scraper
 from scaletest_runner.running.stage import EngineUnderTest, Stage
 
@@ -53,7 +53,7 @@ class SimulatedStage:
             for n, name in enumerate(self._names)
         ]
         self.wires = {
-            name: SimWire(world, cluster=name, ordinal=n, seed=self._seed) for n, name in enumerate(self._names)
+            name: PlannedWire(world, cluster=name, ordinal=n, seed=self._seed) for n, name in enumerate(self._names)
         }
         self.cloud = Cloud(
             clock=self.clock,
@@ -107,16 +107,7 @@ class SimulatedStage:
             wire.start_soak(at_us)
 
     def _cloud_event(self, event: CloudEvent) -> None:
-        self._journal.row(
-            EventRow(
-                at_us=event.at_us,
-                kind=event.kind,
-                cluster=self._ordinals.get(event.cluster, -1),
-                machine=event.machine,
-                fingerprint=event.fingerprint,
-                group=event.group,
-            )
-        )
+        self._journal.row(event_row(event, self._ordinals))
 
     def check(self) -> None:
         """Raise AssertionError when the world contradicts itself: capacity, slots, machines or Nodes."""

@@ -11,9 +11,8 @@ from scaletest.plan.plan import Plan
 from scaletest.ports.clock import Clock
 from scaletest.world.cloud import Cloud
 from scaletest_runner.running.book import Book
-from scaletest_runner.running.scraper import Scraper
 
-__all__ = ["EngineUnderTest", "Stage"]
+__all__ = ["EngineUnderTest", "Scrapes", "Stage"]
 
 
 class EngineUnderTest(Protocol):
@@ -42,6 +41,22 @@ class EngineUnderTest(Protocol):
         """Return how many reclaims it has begun."""
 
 
+class Scrapes(Protocol):
+    """How metrics come to be evidence: read here, or by a server beside the run."""
+
+    def point(self, registries: Mapping[str, CollectorRegistry]) -> None:
+        """Say which registry answers for which target."""
+
+    async def pass_time(self, until_us: int) -> None:
+        """Let time pass up to an instant, scraping as often as is due."""
+
+    def scrape(self, *, whole: bool = False) -> None:
+        """Scrape now, where that is ours to do."""
+
+    async def last(self) -> None:
+        """Wait until what has happened so far was scraped."""
+
+
 @dataclass
 class Stage:
     """Everything the phases play with. `new_engine` builds the engine anew, as a restart does."""
@@ -50,7 +65,7 @@ class Stage:
     clock: Clock
     cloud: Cloud
     driver: LoadDriver
-    scraper: Scraper
+    scraper: Scrapes
     book: Book
     new_engine: Callable[[], EngineUnderTest]
     soak_starts: Callable[[int], None]

@@ -10,7 +10,7 @@ from threading import Timer
 
 import pytest
 
-from scaletest.world.kwok import Server
+from scaletest.world.kwok.prometheus import Server
 
 START_S = 30.0
 STOP_S = 10.0

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from scaletest.evidence import Metrics
-from scaletest.world.kwok import PrometheusAnswer, PrometheusUnavailable, ScrapeTarget, Server, read_samples
+from scaletest.world.kwok.prometheus import PrometheusAnswer, PrometheusUnavailable, ScrapeTarget, Server, read_samples
 
 _SERIES = {"metric": {"__name__": "up", "target": "engine"}, "values": [[1.5, "1"], [2, "NaN"]]}
 Answering = Callable[..., Server]

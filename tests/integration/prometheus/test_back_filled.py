@@ -19,7 +19,8 @@ from scaletest.gates.proof import proof_gate
 from scaletest.gates.staging import Scene, staged_evidence, staged_test
 from scaletest.plan.gates import Bar
 from scaletest.plan.planned import PlannedTest
-from scaletest.world.kwok import Server, read_samples, record_scrapes
+from scaletest.world.kwok.prometheus import Server, read_samples
+from scaletest.world.kwok.recording import record_scrapes
 
 Loaded = Callable[[bytes], Path]
 Serving = Callable[..., Server]

@@ -8,7 +8,8 @@ from threading import Semaphore, Thread
 from time import time
 
 from scaletest.evidence import Journal, Metrics, RunRecord, read_evidence
-from scaletest.world.kwok import ScrapeTarget, Server, read_samples, record_scrapes
+from scaletest.world.kwok.prometheus import ScrapeTarget, Server, read_samples
+from scaletest.world.kwok.recording import record_scrapes
 
 _WAIT_S = 20.0
 _EXPOSED = 'work_total{kind="a",job="own",target="own"} 7\nwork_seconds 0.25\n'

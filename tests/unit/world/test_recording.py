@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from scaletest.evidence import Journal, Metrics, RunRecord, Series
-from scaletest.world.kwok import PrometheusAnswer, record_scrapes
+from scaletest.world.kwok.prometheus import PrometheusAnswer
+from scaletest.world.kwok.recording import record_scrapes
 
 _RECORD = RunRecord(
     profile="p", world="kwok", random_seed=1, plan_digest="d", epoch_ms=0, scrape_interval_us=1, targets=("a", "b")

@@ -1,0 +1,247 @@
+"""A real cluster behind the ports Cluster and Nodes: an API server is asked, controllers and kwok do the rest.
+
+One reader per object: the driver and the engine's agent each have their own, as they would in processes of their own.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from scaletest.model import US_PER_SECOND, Machine
+from scaletest.ports.clock import Clock
+from scaletest.ports.cluster import Answer, NodeEvent, Owner, PodList
+from scaletest.world.kwok.api import ApiError, ApiServer, Call
+from scaletest.world.kwok.kube_watch import KubeWatch, Position, Stream
+from scaletest.world.kwok.objects import (
+    NAMESPACE,
+    REQUEST_API,
+    node,
+    owner_from,
+    placed_pod,
+    replica_set,
+    request,
+)
+from scaletest.world.kwok.sightings import KnownPod, PodNumbers, Sightings, owner_number
+
+__all__ = ["KubeCluster"]
+
+_PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
+_NODES: Final = "/api/v1/nodes"
+_OWNERS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets"
+_REQUESTS: Final = f"/apis/{REQUEST_API}/namespaces/{NAMESPACE}/capacityrequests"
+_MERGE: Final = "application/merge-patch+json"
+_LOOK_US: Final = US_PER_SECOND // 2
+"""How often a Node that is being emptied is looked at."""
+_AGAIN_US: Final = US_PER_SECOND
+_READ_TRIES: Final = 5
+_TROUBLE: Final = (Answer.TIMEOUT, Answer.UNAVAILABLE)
+_CORDON: Final = b'{"spec":{"unschedulable":true}}'
+_NOW: Final = b'{"gracePeriodSeconds":0}'
+_ACKNOWLEDGED: Final = b'{"status":{"phase":"Acknowledged"}}'
+
+
+class KubeCluster:
+    """One cluster as one process sees it. `max_pods` is what a Node takes, whatever their size."""
+
+    def __init__(self, name: str, *, api: ApiServer, clock: Clock, max_pods: int) -> None:
+        self._name, self._api, self._clock, self._max_pods = name, api, clock, max_pods
+        self._numbers = PodNumbers()
+        self._removed: dict[str, bool] = {}
+        self._owners: dict[int, Owner] = {}
+        self._listed: Position | None = None
+        self._watched: Position | None = None
+        self._request_parts: dict[int, tuple[bytes, bytes, bytes, bytes]] = {}
+
+    @property
+    def name(self) -> str:
+        """Return the cluster's name."""
+        return self._name
+
+    # Reading.
+
+    async def list(self) -> PodList:
+        """List Pods and owners."""
+        pods = await self._read(_PODS)
+        owners, requests = await asyncio.gather(self._read(_OWNERS), self._read(_REQUESTS, metadata=True))
+        self._owners = {owner.id: owner for each in owners["items"] if (owner := owner_from(each)) is not None}
+        revision = _revision(pods)
+        told = Sightings(self._numbers, self._removed)
+        listing = told.listed(pods["items"], requests["items"], tuple(self._owners.values()), revision)
+        self._listed = Position(
+            pods=Stream(_PODS, revision=revision),
+            # Nodes are watched from the Pods' revision: a change is seen twice rather than never.
+            nodes=Stream(_NODES, revision=revision),
+            requests=Stream(_REQUESTS, revision=_revision(requests), metadata=True),
+            sightings=told,
+            seen_us=self._clock.now_us(),
+        )
+        return listing
+
+    async def list_nodes(self) -> tuple[int, tuple[NodeEvent, ...]]:
+        """List Nodes as ADDED events, with the revision to watch from."""
+        found = await self._read(_NODES)
+        told = Sightings(self._numbers, self._removed)
+        events = [event for each in found["items"] for event in list(told.node("ADDED", each))[:1]]
+        return _revision(found), tuple(events)
+
+    def watch(self, revision: int) -> KubeWatch:
+        """Watch from the last listing, or from where the last watch broke off."""
+        for position in (self._watched, self._listed):
+            if position is not None and position.revision == revision:
+                break
+        else:
+            raise ValueError(f"{revision} is neither the last listing's revision nor the last one watched")
+        if position is self._listed:
+            self._numbers.keep(position.sightings.pods)
+        self._watched, self._listed = position, None
+        return KubeWatch(self._api, self._clock, position)
+
+    async def pods_on(self, node: str) -> Sequence[int]:
+        """List the Pods of a Node, terminating ones included."""
+        return [pod.number for pod in await self._known_on(node)]
+
+    async def _known_on(self, node: str) -> Sequence[KnownPod]:
+        found = await self._read(f"{_PODS}?fieldSelector=spec.nodeName%3D{node}", metadata=True)
+        metadata = [each["metadata"] for each in found["items"]]
+        return [self._numbers.of(each, owner) for each in metadata if (owner := owner_number(each)) is not None]
+
+    async def _read(self, path: str, *, metadata: bool = False) -> dict[str, Any]:
+        """Read, and try again a few times: an API server that is busy answers a little later."""
+        for _ in range(_READ_TRIES - 1):
+            try:
+                return await self._api.get(path, metadata=metadata)
+            except ApiError:
+                await self._pause(_AGAIN_US)
+        return await self._api.get(path, metadata=metadata)
+
+    # Owners.
+
+    async def create_owners(self, owners: Sequence[Owner], nodes: Sequence[Sequence[str]] = ()) -> Sequence[Answer]:
+        """Create owners; the Pods that have a place are created with it, the others are their controller's affair."""
+        places = [nodes[n] if n < len(nodes) else () for n in range(len(owners))]
+        return await asyncio.gather(*(self._create(owner, on) for owner, on in zip(owners, places, strict=True)))
+
+    async def _create(self, owner: Owner, nodes: Sequence[str]) -> Answer:
+        self._owners[owner.id] = owner
+        answer, body = await self._api.send(Call("POST", _OWNERS, orjson.dumps(replica_set(owner))))
+        if answer is Answer.CONFLICT and nodes:
+            # An earlier call made it and its answer got lost; the Pods may be missing.
+            body = orjson.dumps(await self._read(f"{_OWNERS}/{owner.name}"))
+        elif answer is not Answer.OK or not nodes:
+            return answer
+        before, between, after = placed_pod(owner, orjson.loads(body)["metadata"]["uid"])
+        calls = [
+            Call("POST", _PODS, b"".join((before, f"{owner.name}-{k}".encode(), between, on.encode(), after)))
+            for k, on in enumerate(nodes)
+        ]
+        answers = await self._api.send_all(calls)
+        return next((each for each in answers if each in _TROUBLE), Answer.OK)
+
+    async def scale(self, owner: int, replicas: int) -> Answer:
+        """Change how many Pods an owner has."""
+        body = orjson.dumps({"spec": {"replicas": replicas}})
+        answer, _ = await self._api.send(Call("PATCH", self._owner_path(owner), body, _MERGE))
+        return answer
+
+    async def delete_owners(self, owners: Sequence[int]) -> Sequence[Answer]:
+        """Delete owners; their Pods are collected after them."""
+        body = b'{"propagationPolicy":"Background"}'
+        return await self._api.send_all([Call("DELETE", self._owner_path(owner), body) for owner in owners])
+
+    def _owner_path(self, owner: int) -> str:
+        return f"{_OWNERS}/{self._owners[owner].name}"
+
+    # Pods and their requests.
+
+    async def delete_pods(self, pods: Sequence[int]) -> Sequence[Answer]:
+        """Delete Pods; the uid is the precondition."""
+        return await self._each(pods, lambda pod: Call("DELETE", f"{_PODS}/{pod.name}", _if_uid(pod)))
+
+    async def evict(self, pods: Sequence[int]) -> Sequence[Answer]:
+        """Evict Pods."""
+        return await self._each(pods, _eviction)
+
+    async def create_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
+        """Make the capacity requests of Pods; each belongs to its Pod and is collected with it."""
+        return await self._each(pods, self._request)
+
+    async def acknowledge_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
+        """Mark capacity requests as seen by the engine."""
+        return await self._each(
+            pods, lambda pod: Call("PATCH", f"{_REQUESTS}/{pod.name}/status", _ACKNOWLEDGED, _MERGE)
+        )
+
+    def _request(self, pod: KnownPod) -> Call:
+        parts = self._request_parts.get(pod.owner)
+        if parts is None:
+            parts = self._request_parts[pod.owner] = request(self._owners[pod.owner])
+        name = pod.name.encode()
+        return Call("POST", _REQUESTS, b"".join((parts[0], name, parts[1], name, parts[2], pod.uid.encode(), parts[3])))
+
+    async def _each(self, pods: Sequence[int], call: Callable[[KnownPod], Call]) -> Sequence[Answer]:
+        """Make a call for each Pod that is still known; one that is gone is not found."""
+        known = [self._numbers.with_number(pod) for pod in pods]
+        answers = iter(await self._api.send_all([call(pod) for pod in known if pod is not None]))
+        return [Answer.NOT_FOUND if pod is None else next(answers) for pod in known]
+
+    async def cordon(self, node: str) -> Answer:
+        """Let no further Pod bind to a Node."""
+        answer, _ = await self._api.send(Call("PATCH", f"{_NODES}/{node}", _CORDON, _MERGE))
+        return answer
+
+    # The Nodes port.
+
+    async def add_node(self, name: str, machine: Machine) -> None:
+        """Let a machine join; kwok makes it Ready."""
+        body = orjson.dumps(node(name, machine, max_pods=self._max_pods, now_us=self._clock.now_us()))
+        # A conflict means that an earlier try did reach the server.
+        await self._insist(Call("POST", _NODES, body))
+
+    async def drained(self, name: str, *, until_us: int) -> bool:
+        """Wait until a fresh list shows no Pod on a Node, at most until an instant."""
+        while await self._known_on(name):
+            now_us = self._clock.now_us()
+            if now_us >= until_us:
+                return False
+            await self._clock.sleep_until(min(now_us + _LOOK_US, until_us))
+        return True
+
+    async def remove_node(self, name: str, *, lost: bool = False) -> None:
+        """Take a Node away, its Pods first: nobody else would ever finish deleting Pods of a Node that is gone."""
+        self._removed[name] = lost
+        await self._clear(name)
+        await self._insist(Call("DELETE", f"{_NODES}/{name}", _NOW))
+        # The scheduler may have bound a Pod here just before.
+        await self._clear(name)
+
+    async def _clear(self, name: str) -> None:
+        for pod in await self._known_on(name):
+            await self._insist(Call("DELETE", f"{_PODS}/{pod.name}", _NOW))
+
+    async def _insist(self, call: Call) -> None:
+        """Make a call until the server has an answer to it; the cloud does not give up."""
+        while (await self._api.send(call))[0] in _TROUBLE:
+            await self._pause(_AGAIN_US)
+
+    async def _pause(self, duration_us: int) -> None:
+        await self._clock.sleep_until(self._clock.now_us() + duration_us)
+
+
+def _if_uid(pod: KnownPod) -> bytes:
+    return b'{"preconditions":{"uid":"%s"}}' % pod.uid.encode()
+
+
+def _eviction(pod: KnownPod) -> Call:
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": NAMESPACE},
+        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+    }
+    return Call("POST", f"{_PODS}/{pod.name}/eviction", orjson.dumps(body))
+
+
+def _revision(found: Mapping[str, Any]) -> int:
+    return int(found["metadata"]["resourceVersion"])

@@ -1,0 +1,138 @@
+"""A watch over Pods, Nodes and capacity requests of one cluster, each stream stamped as it is read from the socket."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+import orjson
+
+from scaletest.ports.clock import Clock
+from scaletest.ports.cluster import NodeEvent, PodEvent, WatchBatch, WatchBrokenError, WatchExpiredError
+from scaletest.world.kwok.api import ApiError, ApiServer, GoneError
+from scaletest.world.kwok.sightings import Sightings
+
+__all__ = ["KubeWatch", "Position", "Stream"]
+
+_GONE: Final = 410
+
+
+class Stream:
+    """One kind of object, and how far its changes were read."""
+
+    def __init__(self, path: str, *, revision: int, metadata: bool = False) -> None:
+        self.path, self.revision, self.metadata = path, revision, metadata
+
+    @property
+    def watch_path(self) -> str:
+        """Return the path that goes on from here. Bookmarks keep a quiet stream's revision from growing too old."""
+        return f"{self.path}?watch=1&allowWatchBookmarks=true&resourceVersion={self.revision}"
+
+
+class Position:
+    """How far a reader has come: each stream's own revision, what was told, and when the last event came in."""
+
+    def __init__(self, *, pods: Stream, nodes: Stream, requests: Stream, sightings: Sightings, seen_us: int) -> None:
+        self.pods, self.nodes, self.requests = pods, nodes, requests
+        self.sightings = sightings
+        self.seen_us = seen_us
+
+    @property
+    def revision(self) -> int:
+        """Return the number by which the port knows this position."""
+        return self.pods.revision
+
+
+class KubeWatch:
+    """One open watch."""
+
+    def __init__(self, api: ApiServer, clock: Clock, position: Position) -> None:
+        self._clock, self._position = clock, position
+        self._lines: deque[tuple[int, Stream, bytes]] = deque()
+        self._news = asyncio.Event()
+        self._error: Exception | None = None
+        self._tasks = [
+            asyncio.get_running_loop().create_task(self._read(api, stream), name=f"watch {stream.path}")
+            for stream in (position.pods, position.nodes, position.requests)
+        ]
+
+    async def next(self) -> WatchBatch:
+        """Wait for events; raise the error the watch ended with once everything that came before was told."""
+        while True:
+            while not self._lines:
+                if self._error is not None:
+                    raise self._error
+                self._news.clear()
+                await self._news.wait()
+            batch = self._batch()
+            if batch.pods or batch.nodes:
+                return batch
+
+    def close(self) -> None:
+        """Stop watching."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _batch(self) -> WatchBatch:
+        position = self._position
+        after_us, told = position.seen_us, position.sightings
+        tell: dict[Stream, Callable[[str, dict[str, Any]], Any]] = {
+            position.pods: told.pod, position.nodes: told.node, position.requests: told.request,
+        }  # fmt: skip
+        pods: list[PodEvent] = []
+        nodes: list[NodeEvent] = []
+        pods_us: list[int] = []
+        nodes_us: list[int] = []
+        while self._lines:
+            at_us, stream, line = self._lines.popleft()
+            seen = orjson.loads(line)
+            if seen["type"] == "ERROR":
+                self._end(_error_of(seen["object"]))
+                continue
+            stream.revision = int(seen["object"]["metadata"]["resourceVersion"])
+            if seen["type"] == "BOOKMARK":
+                continue
+            events = list(tell[stream](seen["type"], seen["object"]))
+            if stream is position.nodes:
+                nodes += events
+                nodes_us += [at_us] * len(events)
+            else:
+                pods += events
+                pods_us += [at_us] * len(events)
+            position.seen_us = at_us
+        return WatchBatch(
+            received_us=self._clock.now_us(),
+            after_us=after_us,
+            revision=position.revision,
+            pods=tuple(pods),
+            nodes=tuple(nodes),
+            pods_us=pods_us,
+            nodes_us=nodes_us,
+        )
+
+    async def _read(self, api: ApiServer, stream: Stream) -> None:
+        rest = b""
+        try:
+            async with api.stream(stream.watch_path, metadata=stream.metadata) as content:
+                async for chunk in content.iter_any():
+                    at_us = self._clock.now_us()
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    self._lines.extend((at_us, stream, line) for line in lines)
+                    self._news.set()
+            self._end(WatchBrokenError(f"{stream.path}: the server ended the watch"))
+        except GoneError as error:
+            self._end(WatchExpiredError(str(error)))
+        except ApiError as error:
+            self._end(WatchBrokenError(str(error)))
+
+    def _end(self, error: Exception) -> None:
+        if self._error is None:
+            self._error = error
+            self.close()
+        self._news.set()
+
+
+def _error_of(status: dict[str, Any]) -> Exception:
+    if status.get("code") == _GONE:
+        return WatchExpiredError(status.get("message", "expired"))
+    return WatchBrokenError(status.get("message", "the server reported an error"))
