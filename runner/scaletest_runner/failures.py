@@ -22,10 +22,14 @@ def reported(run: Callable[[], object]) -> int:
         return Exit.PASS
     except Exception as error:  # noqa: BLE001 - the one place where everything ends
         from scaletest.profile import ProfileError
+        from scaletest.world.kwok import GroundError
 
         if isinstance(error, ProfileError):
             sys.stderr.write(f"{error}\n")
             return Exit.REFUSED
+        if isinstance(error, GroundError):
+            sys.stderr.write(f"scaletest: {error.what}: {error.why}\n  {error.remedy}\n")
+            return Exit.ENVIRONMENT
         traceback.print_exc()
         sys.stderr.write(
             "scaletest: this is a fault of scaletest, not of your files; please report it with the above\n"

@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from scaletest_runner.commands import engine, gate, plan, profiles, run, schema, validate
+from scaletest_runner.commands import clusters, engine, gate, plan, profiles, run, schema, validate
 
 __all__ = ["app", "main"]
 
@@ -33,6 +33,7 @@ for command in (
     schema.schema,
 ):
     app.command()(command)
+app.add_typer(clusters.clusters)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer passes it by position
