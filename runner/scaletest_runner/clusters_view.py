@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from rich.text import Text
 
 from scaletest.profile import Problem, ProfileError
-from scaletest.world.kwok import RunEntry, RunState, destroy_run, registered_runs
+from scaletest.world.kwok.runs import RunEntry, RunState, destroy_run, registered_runs
 from scaletest_runner.terminal import out, plain_table, warn
 
 __all__ = ["destroy_runs", "show_runs"]

@@ -22,7 +22,7 @@ def reported(run: Callable[[], object]) -> int:
         return Exit.PASS
     except Exception as error:  # noqa: BLE001 - the one place where everything ends
         from scaletest.profile import ProfileError
-        from scaletest.world.kwok import GroundError
+        from scaletest.world.kwok.errors import GroundError
 
         if isinstance(error, ProfileError):
             sys.stderr.write(f"{error}\n")

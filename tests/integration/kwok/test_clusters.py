@@ -16,21 +16,11 @@ from typing import Any
 
 import pytest
 
-from scaletest.world.kwok import (
-    APISERVER,
-    CONTROLLER_MANAGER,
-    ETCD,
-    KWOK_CONTROLLER,
-    SCHEDULER,
-    KwokCluster,
-    LiveRun,
-    ProcessId,
-    create_cluster,
-    register_run,
-    registered_runs,
-)
+from scaletest.world.kwok.clusters import KwokCluster, create_cluster
+from scaletest.world.kwok.components import APISERVER, CONTROLLER_MANAGER, ETCD, KWOK_CONTROLLER, SCHEDULER
 from scaletest.world.kwok.listeners import listeners
-from scaletest.world.kwok.processes import processes_naming
+from scaletest.world.kwok.processes import ProcessId, processes_naming
+from scaletest.world.kwok.runs import LiveRun, register_run, registered_runs
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -40,7 +30,8 @@ _SCALETEST = Path(sys.executable).with_name("scaletest")
 _RUNNER = """
 import asyncio, sys, time
 from pathlib import Path
-from scaletest.world.kwok import create_cluster, register_run
+from scaletest.world.kwok.clusters import create_cluster
+from scaletest.world.kwok.runs import register_run
 run = register_run("killed-1", Path(sys.argv[1]))
 asyncio.run(create_cluster("c1", run=run, binaries=Path(sys.argv[2])))
 print("up", flush=True)

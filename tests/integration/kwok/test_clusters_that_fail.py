@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from scaletest.world.kwok import GroundError, LiveRun, create_cluster, identify, register_run, registered_runs
+from scaletest.world.kwok.clusters import create_cluster
+from scaletest.world.kwok.errors import GroundError
 from scaletest.world.kwok.kwokctl import PROGRAMS
+from scaletest.world.kwok.processes import identify
+from scaletest.world.kwok.runs import LiveRun, register_run, registered_runs
 
 _COMPONENT = """#!/bin/sh
 # A component that says one thing and lives on, or not.

@@ -11,22 +11,20 @@ from threading import Thread
 import pytest
 
 from scaletest.evidence import Metrics
-from scaletest.world.kwok import (
+from scaletest.world.kwok.clusters import create_cluster
+from scaletest.world.kwok.components import MetricsPage
+from scaletest.world.kwok.errors import GroundError
+from scaletest.world.kwok.homes import read_marker
+from scaletest.world.kwok.listeners import listeners
+from scaletest.world.kwok.prometheus import read_samples
+from scaletest.world.kwok.prometheus_server import (
     CONTROL_PLANE_METRICS,
-    GroundError,
-    LiveRun,
-    MetricsPage,
     PrometheusServer,
     Scraped,
     control_plane,
-    create_cluster,
-    read_samples,
-    register_run,
-    registered_runs,
     start_prometheus,
 )
-from scaletest.world.kwok.homes import read_marker
-from scaletest.world.kwok.listeners import listeners
+from scaletest.world.kwok.runs import LiveRun, register_run, registered_runs
 
 pytestmark = pytest.mark.timeout(300)
 

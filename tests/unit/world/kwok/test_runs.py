@@ -12,21 +12,19 @@ from typing import Any
 
 import pytest
 
-from scaletest.world.kwok import (
-    GroundError,
-    HomeKind,
+from scaletest.world.kwok.errors import GroundError
+from scaletest.world.kwok.homes import MARKER, HomeKind, read_marker
+from scaletest.world.kwok.processes import ProcessId, identify
+from scaletest.world.kwok.runs import (
     LiveRun,
-    ProcessId,
     RunState,
     destroy_leftovers,
     destroy_run,
-    identify,
     leftovers,
     register_run,
     registered_runs,
+    runs_folder,
 )
-from scaletest.world.kwok.homes import MARKER, read_marker
-from scaletest.world.kwok.runs import runs_folder
 
 _Sleeper = Callable[..., ProcessId]
 
