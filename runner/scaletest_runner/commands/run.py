@@ -20,7 +20,7 @@ def run(
     seeds: Annotated[
         str | None, typer.Option(help="Run once for each seed and show every gate's distribution.", metavar="1..50")
     ] = None,
-    substrate: Annotated[str, typer.Option(help="Where it runs: sim, or a substrate file.")] = "sim",
+    substrate: Annotated[str, typer.Option(help="Where it runs: sim, kwok, or a substrate file.")] = "sim",
     engine: Annotated[str | None, typer.Option(help="Engine under test: a name or a manifest file.")] = None,
     ablate: Annotated[
         str, typer.Option(help="Take rules from the reference engine: AB-16,AB-18.", metavar="AB-NN,...")
@@ -36,9 +36,12 @@ def run(
     timeout: Annotated[
         float | None, typer.Option(min=0, help="Most seconds of wall time; what was observed is kept.")
     ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave clusters and Prometheus up, and say how to reach them (kwok).")
+    ] = False,
     jobs: Annotated[int, typer.Option(min=0, help="Seeds to run at once; 0 means one per core.")] = 0,
 ) -> None:
-    """Run a test from install to verdict, on virtual time.
+    """Run a test from install to verdict: on virtual time (sim), or on real control planes of this machine (kwok).
 
     \b
     Examples:
@@ -46,6 +49,7 @@ def run(
       scaletest run profiles/dev-50.yaml --seed 7 --ablate AB-16
       scaletest run dev-50 --set loadProfile.soakSeconds=60 --set loadProfile.settleSeconds=30
       scaletest run dev-50 --seeds 1..50
+      scaletest run dev-50 --substrate kwok
     """
     from scaletest_runner.running.requested import Requested, run_requested, run_seeds
 
@@ -59,6 +63,7 @@ def run(
         base=out,
         strict=strict,
         timeout_s=timeout,
+        keep=keep,
     )
     if seeds is None:
         raise typer.Exit(run_requested(requested))

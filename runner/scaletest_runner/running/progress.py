@@ -1,7 +1,8 @@
-"""Live progress: one line that a person can follow on a terminal, one line per phase in a log."""
+"""Live progress: one line that a person can follow on a terminal; elsewhere one line per phase and per minute."""
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
@@ -12,21 +13,44 @@ from rich.text import Text
 from scaletest.model import US_PER_SECOND
 from scaletest_runner.running.stage import Stage
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "Reading"]
 
 _REFRESH_S: Final = 0.2
+_LOG_EVERY_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Where a run is, in numbers."""
+
+    bound: int = 0
+    sent: int = 0
+    planned: int = 0
+    reclaims: int = 0
+    since_settle: int | None = None
+
+    @classmethod
+    def of(cls, stage: Stage) -> "Reading":
+        """Return where the run on a stage is."""
+        driver, reclaims, settled = stage.driver, stage.engine.reclaims, stage.reclaims_at_settle
+        since = None if settled is None else reclaims - settled
+        return cls(driver.bound_ready, driver.sent, driver.planned, reclaims, since)
 
 
 class Progress:
-    """Shows where a run is. `tick` is called often and looks at the wall clock by itself."""
+    """Shows where a run is. `tick` is called often and looks at the wall clock by itself.
 
-    def __init__(self, console: Console, title: str, now_us: Callable[[], int]) -> None:
+    `now_us` is the run's own clock where it is not the wall clock. A phase may have a time it is expected to take.
+    """
+
+    def __init__(self, console: Console, title: str, *, now_us: Callable[[], int] | None = None) -> None:
         self._console, self._title, self._now_us = console, title, now_us
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
-        self._began_s = time.monotonic()
+        self._began_s = self._phase_s = self._logged_s = time.monotonic()
         self._shown_s = 0.0
         self._phase = ""
-        self.stage: Stage | None = None
+        self._expected_s: float | None = None
+        self.reading: Callable[[], Reading] | None = None
 
     def __enter__(self) -> Self:
         if self._live:
@@ -44,11 +68,10 @@ class Progress:
         """Return the seconds of wall time since the run began."""
         return time.monotonic() - self._began_s
 
-    def entered(self, phase: str) -> None:
+    def entered(self, phase: str, *, expected_s: float | None = None) -> None:
         """Note that a phase begins; a log gets one line for each."""
-        self._phase = phase
-        if not self._live:
-            self._console.print(self._line())
+        self._phase, self._expected_s, self._phase_s = phase, expected_s, time.monotonic()
+        self._log()
         self.tick(force=True)
 
     def tick(self, *, force: bool = False) -> None:
@@ -57,15 +80,25 @@ class Progress:
         if self._live and (force or now_s - self._shown_s >= _REFRESH_S):
             self._shown_s = now_s
             self._live.update(self._line(), refresh=True)
+        elif now_s - self._logged_s >= _LOG_EVERY_S:
+            self._log()
+
+    def _log(self) -> None:
+        self._logged_s = time.monotonic()
+        if not self._live:
+            self._console.print(self._line())
 
     def _line(self) -> Text:
-        virtual_s = self._now_us() / US_PER_SECOND
-        parts = [f"{self._title}  {self._phase:8}  virtual {virtual_s:7.1f} s  wall {self.wall_s:5.1f} s"]
-        if self.stage is not None:
-            driver, engine = self.stage.driver, self.stage.engine
-            parts.append(f"bound {driver.bound_ready:,}")
-            parts.append(f"churn {driver.sent:,} of {driver.planned:,}")
-            settled = self.stage.reclaims_at_settle
-            since = "" if settled is None else f", {engine.reclaims - settled:,} since settle"
-            parts.append(f"reclaims {engine.reclaims:,}{since}")
+        parts = [f"{self._title}  {self._phase:8}"]
+        if self._now_us is not None:
+            parts.append(f"virtual {self._now_us() / US_PER_SECOND:7.1f} s")
+        else:
+            expected = "" if self._expected_s is None else f" of about {self._expected_s:.0f}"
+            parts.append(f"{time.monotonic() - self._phase_s:5.1f}{expected} s")
+        parts.append(f"wall {self.wall_s:5.1f} s")
+        if self.reading is not None:
+            now = self.reading()
+            parts += [f"bound {now.bound:,}", f"churn {now.sent:,} of {now.planned:,}"]
+            since = "" if now.since_settle is None else f", {now.since_settle:,} since settle"
+            parts.append(f"reclaims {now.reclaims:,}{since}")
         return Text("  ".join(parts))

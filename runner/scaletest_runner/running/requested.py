@@ -40,6 +40,8 @@ class Requested:
     base: Path
     strict: bool
     timeout_s: float | None
+    keep: bool = False
+    """Leave clusters standing; only where there are any."""
 
     def command(self, seed: int) -> str:
         """Return the one command that repeats the run."""
@@ -72,8 +74,8 @@ def _not_runnable(loaded: Loaded) -> tuple[str, str] | None:
     inputs = loaded.inputs
     if inputs.profile.plan_only:
         return "this profile is to be planned and not to be run (planOnly)", "use `scaletest plan`"
-    if inputs.substrate.world != "sim":
-        return f"substrate {inputs.substrate.metadata.name} cannot be run here yet", "use --substrate sim"
+    if inputs.substrate.world not in {"sim", "kwok"}:
+        return f"substrate {inputs.substrate.metadata.name} cannot be run here yet", "use --substrate sim or kwok"
     if inputs.engine.start.in_process is None:
         return f"engine {inputs.engine.metadata.name} does not run inside this program", "use --engine reference"
     if inputs.profile.topology.shard_replicas not in {None, 1}:
@@ -110,6 +112,8 @@ def _show(ended: Ended, command: str) -> None:
 def _run(requested: Requested, loaded: Loaded, plan: Plan, findings: tuple[Finding, ...], *, console: Console) -> Ended:
     folder = fresh_folder(requested.base, plan.profile.metadata.name, plan.inputs.random_seed)
     loaded.save(folder / "inputs")
+    if plan.inputs.substrate.world == "kwok":
+        return _run_on_clusters(requested, plan, findings, folder, console)
     return run_plan(
         plan,
         findings,
@@ -121,6 +125,27 @@ def _run(requested: Requested, loaded: Loaded, plan: Plan, findings: tuple[Findi
         timeout_s=requested.timeout_s,
         console=console,
     )
+
+
+def _run_on_clusters(
+    requested: Requested, plan: Plan, findings: tuple[Finding, ...], folder: Path, console: Console
+) -> Ended:
+    # Foreign clients take a second to import; only this world needs them.
+    from scaletest.world.kwok.toolchain import find_toolchain
+    from scaletest_runner.running.real.run import Asked, run_on_clusters
+
+    tools = find_toolchain()
+    asked = Asked(
+        folder=folder,
+        binaries=tools.folder,
+        versions=dict(tools.versions),
+        without=requested.without,
+        settings=requested.settings,
+        strict=requested.strict,
+        timeout_s=requested.timeout_s,
+        keep=requested.keep,
+    )
+    return run_on_clusters(plan, findings, asked, console)
 
 
 def run_seeds(requested: Requested, seeds: str, *, jobs: int) -> Exit:

@@ -22,7 +22,7 @@ from scaletest.gates.outcomes import Verdict
 from scaletest.model.findings import Finding
 from scaletest.plan.document import plan_document
 from scaletest.plan.plan import Plan
-from scaletest.plan.planned import planned_test
+from scaletest.plan.planned import PlannedTest, planned_test
 from scaletest.ports.crew import Crew
 from scaletest.report.canonical import canonical_text
 from scaletest.world.sim.loop import StalledError, VirtualLoop
@@ -30,14 +30,16 @@ from scaletest_runner.exits import Exit
 from scaletest_runner.judging import exit_of, write_reports
 from scaletest_runner.running.bars import edges_by_metric
 from scaletest_runner.running.phases import play
-from scaletest_runner.running.progress import Progress
+from scaletest_runner.running.progress import Progress, Reading
 from scaletest_runner.running.scraper import SCRAPE_INTERVAL_US
 from scaletest_runner.running.simulated import EPOCH_MS, SimulatedStage
 
-__all__ = ["Ended", "fresh_folder", "run_plan"]
+__all__ = [
+    "SIGNALS", "Ended", "StoppedError", "fresh_folder", "judged", "record_of", "run_plan", "title_of", "write_plan",
+]  # fmt: skip
 
 _COLLECT_EVERY: Final = 1_000_000
-_SIGNALS: Final = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
+SIGNALS: Final = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
 
 
 Beside = Callable[[SimulatedStage], Coroutine[Any, Any, None]]
@@ -77,18 +79,17 @@ def run_plan(
     beside: Beside | None = None,
 ) -> Ended:
     """Run a plan in the simulated world, judge it and write its reports. `beside` is work that goes on meanwhile."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = canonical_text(plan_document(plan, findings))
-    (folder / "plan.json").write_text(text, encoding="utf-8", newline="\n")
-    test = planned_test(text)
-    record = replace(_record(plan), without=without, settings=settings)
+    test = write_plan(plan, findings, folder)
+    record = replace(
+        record_of(plan, epoch_ms=EPOCH_MS, scrape_interval_us=SCRAPE_INTERVAL_US), without=without, settings=settings
+    )
     loop = VirtualLoop(hook=lambda _: hook())
-    progress = Progress(console, f"{plan.profile.metadata.name} seed {plan.inputs.random_seed}", loop.now_us)
+    progress = Progress(console, title_of(plan), now_us=loop.now_us)
     with Journal(folder, record) as journal, _signals() as caught, _seldom_collected(), progress:
         simulated = SimulatedStage(
             plan, loop=loop, journal=journal, record=record, settings=engine, edges=edges_by_metric(test)
         )
-        progress.stage = simulated.stage
+        progress.reading = lambda: Reading.of(simulated.stage)
 
         def hook() -> None:
             progress.tick()
@@ -97,12 +98,29 @@ def run_plan(
         stopped = _play(loop, simulated, progress.entered, beside)
         simulated.close()
         record = simulated.book.seal()
-    evidence = read_evidence(folder, record, keep=needed_metrics(test))
-    verdict = judge(test, evidence, strict=strict)
+    return judged(folder, record, test, strict=strict, stopped=stopped)
+
+
+def write_plan(plan: Plan, findings: tuple[Finding, ...], folder: Path) -> PlannedTest:
+    """Write the plan into a run's folder, and return it as a judge will read it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = canonical_text(plan_document(plan, findings))
+    (folder / "plan.json").write_text(text, encoding="utf-8", newline="\n")
+    return planned_test(text)
+
+
+def judged(folder: Path, record: RunRecord, test: PlannedTest, *, strict: bool, stopped: StoppedError | None) -> Ended:
+    """Judge what was sealed and write the reports; a run that was ended from outside keeps its own exit code."""
+    verdict = judge(test, read_evidence(folder, record, keep=needed_metrics(test)), strict=strict)
     write_reports(folder, verdict, record)
     if stopped is not None:
         return Ended(folder, record, verdict, stopped.code, str(stopped))
     return Ended(folder, record, verdict, exit_of(verdict))
+
+
+def title_of(plan: Plan) -> str:
+    """Return what a run is called while it runs."""
+    return f"{plan.profile.metadata.name} seed {plan.inputs.random_seed}"
 
 
 def _play(
@@ -138,7 +156,7 @@ def _signals() -> Iterator[list[int]]:
         caught.append(number)
         signal.signal(number, signal.SIG_DFL)
 
-    previous = {number: signal.signal(number, handler) for number in _SIGNALS}
+    previous = {number: signal.signal(number, handler) for number in SIGNALS}
     try:
         yield caught
     finally:
@@ -161,19 +179,20 @@ def _seldom_collected() -> Iterator[None]:
 def _stop_if_asked(caught: list[int], progress: Progress, timeout_s: float | None) -> None:
     if caught:
         name = signal.Signals(caught[0]).name
-        raise StoppedError(f"ended by {name}", _SIGNALS[signal.Signals(caught[0])])
+        raise StoppedError(f"ended by {name}", SIGNALS[signal.Signals(caught[0])])
     if timeout_s is not None and progress.wall_s > timeout_s:
         raise StoppedError(f"--timeout of {timeout_s:g} s is over", Exit.ENVIRONMENT)
 
 
-def _record(plan: Plan) -> RunRecord:
+def record_of(plan: Plan, *, epoch_ms: int, scrape_interval_us: int) -> RunRecord:
+    """Return the record of a run that is about to begin."""
     return RunRecord(
         profile=plan.profile.metadata.name,
         world=plan.inputs.substrate.world,
         random_seed=plan.inputs.random_seed,
         plan_digest=plan.digest,
-        epoch_ms=EPOCH_MS,
-        scrape_interval_us=SCRAPE_INTERVAL_US,
+        epoch_ms=epoch_ms,
+        scrape_interval_us=scrape_interval_us,
         targets=("engine", "driver"),
         versions={"scaletest": version("scaletest"), "python": platform.python_version()},
         host={"machine": platform.machine(), "system": platform.system(), "started": _stamp()},

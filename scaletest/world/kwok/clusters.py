@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -61,16 +60,14 @@ class KwokCluster:
         """Return the component of a name."""
         return next(each for each in self.components if each.name == name)
 
-    def pause(self, name: str) -> None:
-        """Stop a component where it is."""
-        self.component(name).process.send(signal.SIGSTOP)
-
-    def resume(self, name: str) -> None:
-        """Let a stopped component go on."""
-        self.component(name).process.send(signal.SIGCONT)
+    def with_component(self, other: Component) -> "KwokCluster":
+        """Return the cluster with another process for a component, and note it."""
+        components = tuple(other if each.name == other.name else each for each in self.components)
+        self._run.note(self.home, HomeKind.CLUSTER, {each.name: each.process for each in components})
+        return replace(self, components=components)
 
     def dead(self) -> tuple[str, ...]:
-        """Return the components that are gone; a stopped one is not."""
+        """Return the components that are gone."""
         return tuple(each.name for each in self.components if not each.process.alive())
 
     def costs(self) -> Mapping[str, Cost | None]:

@@ -1,0 +1,62 @@
+"""A cluster's controllers, held back while it is filled.
+
+ReplicaSets that stand before their Pods would be given other Pods, and Pods that stand before their ReplicaSets must be
+adopted, a patch for each. With nobody to look in between both can be created as they are meant to be. A controller-
+manager that starts anew reads everything before it acts; one that was only stopped would act on what it read first.
+"""
+
+import asyncio
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from scaletest.world.kwok.clusters import KwokCluster
+from scaletest.world.kwok.components import CONTROLLER_MANAGER
+from scaletest.world.kwok.errors import GroundError
+from scaletest.world.kwok.processes import end_processes, identify
+
+__all__ = ["hold_controllers", "release_controllers"]
+
+_PATIENCE_S: Final = 2.0
+
+
+async def hold_controllers(cluster: KwokCluster) -> tuple[str, ...]:
+    """End a cluster's controller-manager; return how to start it again."""
+    process = cluster.component(CONTROLLER_MANAGER).process
+    argv = process.argv()
+    if not argv or await end_processes([process], patience_s=_PATIENCE_S):
+        raise GroundError(
+            f"the controllers of {cluster.name} cannot be held back",
+            why="the controller-manager is not there, or cannot be ended",
+            remedy="see its log, then run again",
+        )
+    return argv
+
+
+async def release_controllers(cluster: KwokCluster, argv: tuple[str, ...]) -> KwokCluster:
+    """Start a cluster's controller-manager again; return the cluster with it."""
+    process = await asyncio.to_thread(_started, argv, cluster.home)
+    identity = identify(process.pid)
+    if identity is None:
+        raise GroundError(
+            f"the controllers of {cluster.name} did not start again",
+            why=" / ".join(cluster.last_words(CONTROLLER_MANAGER)) or "no word of why",
+            remedy="see the log, then run again",
+        )
+    old = cluster.component(CONTROLLER_MANAGER)
+    return cluster.with_component(replace(old, process=identity))
+
+
+def _started(argv: tuple[str, ...], home: Path) -> "subprocess.Popen[bytes]":
+    with (home / "logs" / f"{CONTROLLER_MANAGER}.log").open("ab") as log:
+        return subprocess.Popen(  # noqa: S603 - the argv that kwokctl gave it
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=home,
+            env=dict(os.environ),
+            start_new_session=True,
+        )
