@@ -65,10 +65,10 @@ class KubeCluster:
         """List Pods and owners."""
         pods = await self._read(_PODS)
         owners, requests = await asyncio.gather(self._read(_OWNERS), self._read(_REQUESTS, metadata=True))
-        self._owners = {owner.id: owner for each in owners["items"] if (owner := owner_from(each)) is not None}
+        self._owners = {owner.id: owner for each in owners["items"] or () if (owner := owner_from(each)) is not None}
         revision = _revision(pods)
         told = Sightings(self._numbers, self._removed)
-        listing = told.listed(pods["items"], requests["items"], tuple(self._owners.values()), revision)
+        listing = told.listed(pods["items"] or (), requests["items"] or (), tuple(self._owners.values()), revision)
         self._listed = Position(
             pods=Stream(_PODS, revision=revision),
             # Nodes are watched from the Pods' revision: a change is seen twice rather than never.
@@ -83,7 +83,7 @@ class KubeCluster:
         """List Nodes as ADDED events, with the revision to watch from."""
         found = await self._read(_NODES)
         told = Sightings(self._numbers, self._removed)
-        events = [event for each in found["items"] for event in list(told.node("ADDED", each))[:1]]
+        events = [event for each in found["items"] or () for event in list(told.node("ADDED", each))[:1]]
         return _revision(found), tuple(events)
 
     def watch(self, revision: int) -> KubeWatch:
@@ -104,7 +104,7 @@ class KubeCluster:
 
     async def _known_on(self, node: str) -> Sequence[KnownPod]:
         found = await self._read(f"{_PODS}?fieldSelector=spec.nodeName%3D{node}", metadata=True)
-        metadata = [each["metadata"] for each in found["items"]]
+        metadata = [each["metadata"] for each in found["items"] or ()]
         return [self._numbers.of(each, owner) for each in metadata if (owner := owner_number(each)) is not None]
 
     async def _read(self, path: str, *, metadata: bool = False) -> dict[str, Any]:
