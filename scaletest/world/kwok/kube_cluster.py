@@ -37,6 +37,7 @@ _LOOK_US: Final = US_PER_SECOND // 2
 _AGAIN_US: Final = US_PER_SECOND
 _READ_TRIES: Final = 5
 _TROUBLE: Final = (Answer.TIMEOUT, Answer.UNAVAILABLE)
+_NOBODY: Final = -1
 _CORDON: Final = b'{"spec":{"unschedulable":true}}'
 _NOW: Final = b'{"gracePeriodSeconds":0}'
 _ACKNOWLEDGED: Final = b'{"status":{"phase":"Acknowledged"}}'
@@ -64,8 +65,7 @@ class KubeCluster:
     async def list(self) -> PodList:
         """List Pods and owners."""
         pods = await self._read(_PODS)
-        owners, requests = await asyncio.gather(self._read(_OWNERS), self._read(_REQUESTS, metadata=True))
-        self._owners = {owner.id: owner for each in owners["items"] or () if (owner := owner_from(each)) is not None}
+        _, requests = await asyncio.gather(self._learn_owners(), self._read(_REQUESTS, metadata=True))
         revision = _revision(pods)
         told = Sightings(self._numbers, self._removed)
         listing = told.listed(pods["items"] or (), requests["items"] or (), tuple(self._owners.values()), revision)
@@ -78,6 +78,10 @@ class KubeCluster:
             seen_us=self._clock.now_us(),
         )
         return listing
+
+    async def _learn_owners(self) -> None:
+        found = await self._read(_OWNERS)
+        self._owners = {owner.id: owner for each in found["items"] or () if (owner := owner_from(each)) is not None}
 
     async def list_nodes(self) -> tuple[int, tuple[NodeEvent, ...]]:
         """List Nodes as ADDED events, with the revision to watch from."""
@@ -165,7 +169,12 @@ class KubeCluster:
 
     async def create_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
         """Make the capacity requests of Pods; each belongs to its Pod and is collected with it."""
-        return await self._each(pods, self._request)
+        known = [self._numbers.with_number(pod) for pod in pods]
+        if any(pod is not None and pod.owner not in self._owners for pod in known):
+            await self._learn_owners()
+        # Pods of an owner that is gone are going as well.
+        wanted = [pod.number if pod is not None and pod.owner in self._owners else _NOBODY for pod in known]
+        return await self._each(wanted, self._request)
 
     async def acknowledge_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
         """Mark capacity requests as seen by the engine."""
