@@ -63,6 +63,8 @@ class Ended:
     code: Exit
     note: str = ""
     """Why it ended before its time, if it did."""
+    kept: tuple[str, ...] = ()
+    """How to reach what was left standing."""
 
 
 def run_plan(

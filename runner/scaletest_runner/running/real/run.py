@@ -93,7 +93,8 @@ class _RealRun:
                 raise
             self._enter("destroy")
             await self._take_down(ground, well=ended.code is Exit.PASS)
-        return ended
+        kept = tuple(ground.reached_by()) if self._asked.keep else ()
+        return replace(ended, kept=kept)
 
     async def _play(self, ground: Ground) -> StoppedError | None:
         """Raise the ground and follow the driver to its end; say what ended it before its time."""
