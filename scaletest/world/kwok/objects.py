@@ -23,6 +23,7 @@ __all__ = [
     "node",
     "owner_from",
     "placed_pod",
+    "pod",
     "priority_class",
     "priority_class_name",
     "replica_set",
@@ -187,6 +188,12 @@ def _required(affinity: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _uusd(text: str) -> int:
     return round(Decimal(text) * MICRO_USD)
+
+
+def pod(owner: Owner, name: str) -> bytes:
+    """Return the JSON of one Pod that nobody owns and the scheduler is to place."""
+    metadata = {**_pod_metadata(owner), "name": name, "namespace": NAMESPACE}
+    return orjson.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _pod_spec(owner)})
 
 
 def placed_pod(owner: Owner, owner_uid: str) -> tuple[bytes, bytes, bytes]:
