@@ -84,7 +84,7 @@ class Bench:
 
     async def _empty(self, names: list[str]) -> None:
         await self._api.send_all([Call("DELETE", f"{_PATH}/{name}", b'{"gracePeriodSeconds":0}') for name in names])
-        while (await self._view.list()).pods:
+        while (await self._view.list()).pods:  # noqa: ASYNC110 - the server is asked
             await asyncio.sleep(0.5)
 
     async def close(self) -> None:

@@ -92,12 +92,12 @@ class KubeCluster:
 
     def watch(self, revision: int) -> KubeWatch:
         """Watch from the last listing, or from where the last watch broke off."""
-        for position in (self._watched, self._listed):
-            if position is not None and position.revision == revision:
-                break
-        else:
-            raise ValueError(f"{revision} is neither the last listing's revision nor the last one watched")
-        if position is self._listed:
+        # What a watch has read since its last batch told nobody anything, or it would have been a batch.
+        position = self._watched
+        if position is None or revision > position.revision:
+            position = self._listed
+            if position is None or revision != position.revision:
+                raise ValueError(f"{revision} is neither the last listing's revision nor the last one watched")
             self._numbers.keep(position.sightings.pods)
         self._watched, self._listed = position, None
         return KubeWatch(self._api, self._clock, position)

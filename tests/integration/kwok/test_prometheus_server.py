@@ -134,7 +134,7 @@ def test_a_control_plane_is_scraped_from_when_it_is_asked_for(run: LiveRun, tool
 def test_a_config_that_is_refused_is_said(run: LiveRun, toolchain: Path) -> None:
     odd = Scraped("engine", MetricsPage("127.0.0.1:1", "gopher"))
 
-    with pytest.raises(GroundError, match="unsupported scheme|gopher"):
+    with pytest.raises(GroundError, match=r"unsupported scheme|gopher"):
         asyncio.run(start_prometheus(run, toolchain, [odd]))
 
     assert run.entry.homes == ()
