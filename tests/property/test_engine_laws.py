@@ -112,10 +112,10 @@ def test_gangs_hold_and_acquire_inside_the_chosen_domain_only(seed: int) -> None
             assert values <= {outcome.choice.domain}
 
 
-@given(seed=SEEDS)
+@given(random=st.randoms(use_true_random=False))
 @EXAMPLES
-def test_a_gang_that_its_own_machines_cover_keeps_them_whatever_its_peers_lack(seed: int) -> None:
-    machines, gangs = _crowded_racks(Random(seed))
+def test_a_gang_that_its_own_machines_cover_keeps_them_whatever_its_peers_lack(random: Random) -> None:
+    machines, gangs = _crowded_racks(random)
 
     decisions = decide(machines, Demand(tuple(need for need, _ in gangs), frozenset({"c1"})), settings=NO_RAILS)
 
@@ -143,8 +143,8 @@ def _crowded_racks(random: Random) -> tuple[list[Machine], list[tuple[Need, set[
         racks = [home if key == RACK_KEY else home % 2 + 2 * random.randint(0, 2) for _ in range(size - lacks)]
         attribution = Attribution(profile.fingerprint, need.group, 5, random.randint(0, 9), random.randint(0, 9))
         own = [
-            replace(_at(model, f"m{random.random()}-{number}", rack), cluster="c1", attribution=attribution)
-            for rack in racks
+            replace(_at(model, f"m{random.randint(0, 99)}-{number}-{n}", rack), cluster="c1", attribution=attribution)
+            for n, rack in enumerate(racks)
         ]
         machines += own
         gangs.append((need, {machine.id for machine in own}))

@@ -59,11 +59,7 @@ class Credit:
 
     def _without_served(self, peers: Iterable[Turn]) -> list[Turn]:
         """Give gangs that their own machines cover their turn; return the rows whose turn is still to come."""
-        rest: list[Turn] = []
-        for turn in peers:
-            if not (turn.gang and self._served(turn)):
-                rest.append(turn)
-        return rest
+        return [turn for turn in peers if not (turn.gang and self._served(turn))]
 
     def _served(self, turn: Turn) -> bool:
         """Claim for a gang whose own machines in one domain cover it; say whether it is one."""

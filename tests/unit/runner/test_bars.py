@@ -1,8 +1,8 @@
 """The edges that gates ask of histograms: whichever bucket an observation falls into, it decides the gate."""
 
 import pytest
-from sample_plans import shipped_plan
 
+from sample_plans import shipped_plan
 from scaletest.gates.latency import judged
 from scaletest.gates.outcomes import Outcome
 from scaletest.gates.quantiles import HistogramDelta, histogram_quantile
