@@ -49,14 +49,10 @@ time.sleep(600)
 
 
 @pytest.fixture(scope="module")
-def run(register: Path, tmp_path_factory: pytest.TempPathFactory) -> LiveRun:
+def clusters(register: Path, toolchain: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[KwokCluster]]:
+    """Return two clusters that were made at the same time."""
     assert register.is_dir()
-    return register_run("tested-1", tmp_path_factory.mktemp("run"))
-
-
-@pytest.fixture(scope="module")
-def clusters(run: LiveRun, toolchain: Path) -> Iterator[list[KwokCluster]]:
-    """Two clusters that were made at the same time."""
+    run = register_run("shared-1", tmp_path_factory.mktemp("shared"))
 
     async def created() -> list[KwokCluster]:
         both = [create_cluster(name, run=run, binaries=toolchain) for name in ("c1", "c2")]
@@ -66,6 +62,7 @@ def clusters(run: LiveRun, toolchain: Path) -> Iterator[list[KwokCluster]]:
     yield made
     for cluster in made:
         asyncio.run(cluster.destroy())
+    run.end()
 
 
 @pytest.fixture(scope="module")

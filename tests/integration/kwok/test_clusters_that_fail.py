@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scaletest.world.kwok import GroundError, LiveRun, create_cluster, identify, register_run, registered_runs
+from scaletest.world.kwok import GroundError, LiveRun, create_cluster, identify, registered_runs
 from scaletest.world.kwok.kwokctl import PROGRAMS
 
 _COMPONENT = """#!/bin/sh
@@ -13,12 +13,6 @@ _COMPONENT = """#!/bin/sh
 echo 'I1116 10:00:00.000000 1 main.go:1] starting'
 exec sleep 60
 """
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LiveRun:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return register_run("fake-1", tmp_path / "run")
 
 
 def _binaries(folder: Path, kwokctl: str) -> Path:
