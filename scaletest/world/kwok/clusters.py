@@ -1,7 +1,6 @@
 """Clusters: real control planes of five processes each, made by kwokctl, watched and ended by us."""
 
 import asyncio
-import json
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from scaletest.world.kwok.components import (
     is_healthy,
 )
 from scaletest.world.kwok.errors import GroundError
-from scaletest.world.kwok.homes import HomeKind, clear_home
+from scaletest.world.kwok.homes import HomeKind, clear_home, replace_file
 from scaletest.world.kwok.kwokctl import (
     CLUSTERS,
     PEER,
@@ -121,7 +120,7 @@ class _Birth:
         deadline = monotonic() + patience_s
         version = await kube_version(self._binaries)
         config = self._home / "kwokctl.yaml"
-        config.write_text(json.dumps(settings(self._binaries, self._ports, kube_version=version)), encoding="utf-8")
+        replace_file(config, settings(self._binaries, self._ports, kube_version=version))  # JSON is YAML
         (self._home / "logs").mkdir()
         for _ in range(_STARTS_MAX):
             await self._call_kwokctl(config, deadline)
