@@ -160,7 +160,9 @@ class _Birth:
         waiting = list(KINDS)
         while waiting:
             self._give_up_if_hopeless(deadline)
-            if any(component_process(self._home, kind.name) is None for kind in KINDS):
+            if ended := [kind.name for kind in KINDS if component_process(self._home, kind.name) is None]:
+                for name in ended:  # or kwokctl may take it for one that runs, until somebody reaps it
+                    (self._home / "pids" / f"{name}.pid").unlink(missing_ok=True)
                 return False
             healthy = [await asyncio.to_thread(is_healthy, kind, self._ports[kind.name]) for kind in waiting]
             waiting = [kind for kind, fine in zip(waiting, healthy, strict=True) if not fine]

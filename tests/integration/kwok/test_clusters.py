@@ -169,6 +169,42 @@ def test_clusters_of_a_runner_that_was_killed_are_found_and_removed(
     assert "killed-1" not in {entry.run for entry in registered_runs()[0]}
 
 
+def test_a_runner_killed_while_its_cluster_starts_leaves_nothing_that_goes_on_starting(
+    register: Path, toolchain: Path, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "XDG_STATE_HOME": str(register)}
+    home = tmp_path / "run" / "clusters" / "c1"
+    with subprocess.Popen([sys.executable, "-c", _RUNNER, tmp_path / "run", toolchain], env=environment) as runner:
+        _wait((home / "pids" / "etcd.pid").exists)
+        runner.kill()
+    assert processes_naming(home, ("kwokctl",)) != []
+
+    assert _scaletest("clusters", "destroy", env=environment).returncode == 0
+
+    assert processes_naming(home, _PROGRAMS) == []
+    assert not home.exists()
+
+
+def test_an_api_server_that_starts_slowly_does_not_cost_the_cluster_a_component(
+    run: LiveRun, toolchain: Path, tmp_path: Path
+) -> None:
+    binaries = tmp_path / "bin"
+    binaries.mkdir()
+    for program in toolchain.iterdir():
+        (binaries / program.name).symlink_to(program)
+    slow, real = binaries / APISERVER, toolchain.absolute() / APISERVER
+    slow.unlink()
+    # The controller-manager gives up after ten seconds.
+    slow.write_text(f'#!/bin/sh\n[ "$1" = --version ] || sleep 12\nexec {real} "$@"\n', encoding="utf-8")
+    slow.chmod(0o755)
+
+    cluster = asyncio.run(create_cluster("c1", run=run, binaries=binaries))
+
+    assert cluster.dead() == ()
+    kwokctl = (cluster.home / "logs" / "kwokctl.log").read_text(encoding="utf-8")
+    assert "Cluster already exists" in kwokctl  # it was called a second time
+
+
 def _scaletest(*argv: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [_SCALETEST, *argv], capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL, env=env
