@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import ssl
 import stat
 import subprocess
@@ -22,6 +23,7 @@ from scaletest.world.kwok import (
     ETCD,
     KWOK_CONTROLLER,
     SCHEDULER,
+    GroundError,
     KwokCluster,
     LiveRun,
     ProcessId,
@@ -203,6 +205,24 @@ def test_an_api_server_that_starts_slowly_does_not_cost_the_cluster_a_component(
     assert cluster.dead() == ()
     kwokctl = (cluster.home / "logs" / "kwokctl.log").read_text(encoding="utf-8")
     assert "Cluster already exists" in kwokctl  # it was called a second time
+
+
+@pytest.mark.parametrize("component", [APISERVER, SCHEDULER])
+def test_a_port_that_somebody_took_is_said_to_be_taken(
+    run: LiveRun, toolchain: Path, component: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = run.ports.take(6)
+    monkeypatch.setattr(run.ports, "take", lambda count: ports[:count])
+    with (
+        socket.create_server(("127.0.0.1", ports[_NAMES.index(component)])),
+        pytest.raises(GroundError, match="address already in use") as caught,
+    ):
+        asyncio.run(create_cluster("c1", run=run, binaries=toolchain))
+
+    assert caught.value.remedy.startswith("another program took the port meanwhile: run again")
+    assert f"\n  {component}: " in caught.value.why
+    assert run.entry.homes == ()
+    assert processes_naming(run.folder, _PROGRAMS) == []
 
 
 def _scaletest(*argv: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
