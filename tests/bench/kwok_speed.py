@@ -78,7 +78,7 @@ class Bench:
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump({"apiVersion": "v1", "kind": "List", "items": items}, file)
             file.flush()
-            argv = [self._kubectl, "--kubeconfig", self._cluster.kubeconfig, "create", "-f", file.name]
+            argv = [str(self._kubectl), "--kubeconfig", str(self._cluster.kubeconfig), "create", "-f", file.name]
             process = await asyncio.create_subprocess_exec(*argv, stdout=subprocess.DEVNULL)
             assert await process.wait() == 0
 
