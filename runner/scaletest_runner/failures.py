@@ -26,6 +26,11 @@ def reported(run: Callable[[], object]) -> int:
         if isinstance(error, ProfileError):
             sys.stderr.write(f"{error}\n")
             return Exit.REFUSED
+        from scaletest.world.kwok.programs import ToolchainError
+
+        if isinstance(error, ToolchainError):
+            sys.stderr.write(f"scaletest: {error}\n")
+            return Exit.ENVIRONMENT
         traceback.print_exc()
         sys.stderr.write(
             "scaletest: this is a fault of scaletest, not of your files; please report it with the above\n"

@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from scaletest_runner.commands import engine, gate, plan, profiles, run, schema, validate
+from scaletest_runner.commands import doctor, engine, gate, plan, profiles, run, schema, toolchain, validate
 
 __all__ = ["app", "main"]
 
@@ -31,8 +31,10 @@ for command in (
     engine.ablations,
     engine.explain,
     schema.schema,
+    doctor.doctor,
 ):
     app.command()(command)
+app.add_typer(toolchain.app, name="toolchain")
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer passes it by position

@@ -199,9 +199,9 @@ def _go_build(go: Go, argv: tuple[str, ...], program: str, work: Path, teller: _
                 raise BuildFailed(
                     f"{program} could not be built", why=why, remedy=f"Try again on a free machine, {_FOLDER}."
                 )
-            teller.tell(Moment.BUILDING)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_TICK_S)
+            teller.tell(Moment.BUILDING)
     if process.returncode != 0:
         raise _failure(program, log.read_text(encoding="utf-8", errors="replace"))
 
@@ -226,12 +226,12 @@ def _started(argv: list[str], cwd: Path, environ: dict[str, str], out: BinaryIO)
 
 def _failure(program: str, log: str) -> BuildFailed:
     lines = [printable(line) for line in log.splitlines() if line.strip()]
-    told = "".join(f"\n    {line}" for line in lines[-_LAST_LINES:]) or " (nothing)"
+    told = "\n  ".join(lines[-_LAST_LINES:]) or "(Go said nothing)"
     if _NETWORK.search("\n".join(lines[-_LAST_LINES:])):
         remedy = f"Go could not fetch modules: check the network and `go env GOPROXY`, {_FOLDER}."
     else:
         remedy = f"See what Go said last, above; then run `scaletest toolchain install` again, {_FOLDER}."
-    return BuildFailed(f"{program} could not be built", why=f"Go said:{told}", remedy=remedy)
+    return BuildFailed(f"{program} could not be built", why=told, remedy=remedy)
 
 
 def _stamp(recipe: Recipe, folder: Path, go: Go) -> str:

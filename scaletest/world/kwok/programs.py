@@ -40,7 +40,7 @@ class ToolchainError(Exception):
 
     def __init__(self, what: str, *, why: str, remedy: str) -> None:
         self.what, self.why, self.remedy = what, why, remedy
-        super().__init__(f"{what}: {why}\n{remedy}")
+        super().__init__(f"{what}\n  {why}\n{remedy}")
 
 
 class ToolchainMissing(ToolchainError):  # noqa: N818 - the name says what happened

@@ -93,7 +93,13 @@ class Search:
     family: Family
     supply: Supply | None
     refused: Mapping[Source, str]
-    """Why sources that come earlier, or all of them, could not be used."""
+    """Why a source that has something of the family could not be used; sources that have nothing are not in here."""
+
+    @property
+    def reason(self) -> str:
+        """Return why sources were passed over."""
+        told = [f"not from {source}, {why}" for source, why in self.refused.items()]
+        return "; ".join(told) or "not in a named folder, not on PATH, not built yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,7 @@ def find_toolchain(places: Places | None = None) -> Toolchain:
     lacking = [search for search in searches if search.supply is None]
     if lacking:
         names = ", ".join(name for search in lacking for name in search.family.names)
-        why = "".join(f"\n  {search.family.name}: {'; '.join(search.refused.values())}" for search in lacking)
+        why = "\n  ".join(f"{search.family.name}: {search.reason}" for search in lacking)
         raise ToolchainMissing(f"programs of a real control plane are missing ({names})", why=why, remedy=_REMEDY)
     supplies = [search.supply for search in searches if search.supply is not None]
     binaries = {name: path for supply in supplies for name, path in supply.paths.items()}
@@ -141,37 +147,31 @@ def install_toolchain(places: Places, tell: Tell) -> Toolchain:
 def _search(family: Family, places: Places) -> Search:
     build = newest_build(Recipe.of(family), places.cache)
     refused: dict[Source, str] = {}
-    searched = {Source.FOLDER: None if places.folder is None else str(places.folder), Source.PATH: places.path}
+    searched = {Source.FOLDER: "" if places.folder is None else str(places.folder), Source.PATH: places.path}
     for source, path in searched.items():
-        if path is None:
+        found = {name: shutil.which(name, path=path) for name in family.names} if path else {}
+        paths = {name: Path(place).absolute() for name, place in found.items() if place is not None}
+        # Links to the cache are passed over as well: its stamp knows their versions.
+        if not paths or (build is not None and _same(paths, build)):
             continue
         try:
-            paths = _whole(family, path, source)
-            if build is not None and _same(paths, build):
-                continue  # links to the cache: its stamp knows the versions
-            return Search(family, Supply(source, paths, fitting_versions(family, paths)), refused)
+            return Search(family, Supply(source, paths, _versions(family, paths)), refused)
         except Unfit as error:
             refused[source] = str(error)
-    if build is not None:
-        return Search(family, Supply(Source.CACHE, build.paths, build.versions), refused)
-    refused[Source.CACHE] = "not built yet"
-    return Search(family, None, refused)
+    supply = None if build is None else Supply(Source.CACHE, build.paths, build.versions)
+    return Search(family, supply, refused)
 
 
-def _whole(family: Family, path: str, source: Source) -> dict[str, Path]:
-    """Return where a search path has the programs of a family; raise Unfit if it does not have them all."""
-    found = {name: shutil.which(name, path=path) for name in family.names}
-    paths = {name: Path(place).absolute() for name, place in found.items() if place is not None}
-    place = path if source is Source.FOLDER else "PATH"
-    if not paths:
-        raise Unfit(f"not in {place}")
+def _versions(family: Family, paths: Mapping[str, Path]) -> dict[str, str]:
+    """Return the programs' versions; raise Unfit if some are missing, or do not fit."""
     if missing := [name for name in family.names if name not in paths]:
-        raise Unfit(f"{place} has {', '.join(paths)} and lacks {', '.join(missing)}")
-    return paths
+        raise Unfit(f"it has {', '.join(paths)} and lacks {', '.join(missing)}")
+    return fitting_versions(family, paths)
 
 
 def _same(paths: Mapping[str, Path], build: Build) -> bool:
-    return all(path.resolve() == build.paths[name].resolve() for name, path in paths.items())
+    links = {name: path.resolve() for name, path in paths.items()}
+    return links == {name: path.resolve() for name, path in build.paths.items()}
 
 
 def _linked(binaries: Mapping[str, Path], cache: Path) -> Path:
