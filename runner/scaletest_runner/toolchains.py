@@ -1,11 +1,10 @@
 """The programs of a real control plane on a terminal: what is there, and how building the rest gets on."""
 
-import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from signal import Signals
 from typing import Final, Self
 
 from rich.console import Console
@@ -23,6 +22,7 @@ from scaletest.world.kwok.toolchain import (
     survey,
 )
 from scaletest_runner.exits import Exit
+from scaletest_runner.signals import ENDS, caught_signals
 from scaletest_runner.terminal import out, plain_table, warn
 
 __all__ = ["INSTALL", "install", "remarks", "show_path", "show_status", "where"]
@@ -60,7 +60,7 @@ def install(folder: Path | None) -> None:
     """Build what is missing, with progress, and say where everything is."""
     console = warn()
     began_s = time.monotonic()
-    with _ended_by_sigterm(), _Building(console) as building:
+    with caught_signals() as caught, _Building(console, caught) as building:
         toolchain = install_toolchain(Places.of(folder), building.tell)
     out().print(_installed(toolchain, building.built, time.monotonic() - began_s), markup=False, soft_wrap=True)
 
@@ -99,10 +99,11 @@ def _installed(toolchain: Toolchain, built: int, elapsed_s: float) -> str:
 class _Building:
     """Shows which program is being built: a line that changes on a terminal, lines that follow each other in a log."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, caught: list[Signals]) -> None:
+        self._console, self._caught = console, caught
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._program, self._log_at_s = "", 0.0
+        self._waiting = False
         self.built = 0
 
     def __enter__(self) -> Self:
@@ -115,8 +116,16 @@ class _Building:
             self._live.__exit__(None, None, None)
 
     def tell(self, step: Step) -> None:
+        """Show a step; end the installation if a signal asked for it.
+
+        Here and nowhere else: in the middle of starting Go it would leave compilers behind that nobody knows of.
+        """
+        if self._caught:
+            sys.exit(ENDS[self._caught[0]])
         if step.moment is Moment.WAITING:
-            self._console.print("another process is installing programs; waiting for it")
+            if not self._waiting:
+                self._console.print("another process is installing programs; waiting for it")
+            self._waiting = True
             return
         head = f"{step.program} ({step.position} of {step.programs})"
         if step.moment is Moment.BUILT:
@@ -130,20 +139,6 @@ class _Building:
         elif step.elapsed_s >= self._log_at_s:
             self._log_at_s += _LOG_EVERY_S
             self._console.print(f"building {head}, {_duration(step.elapsed_s)} so far", markup=False)
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM unwind, as SIGINT does, so that the compilers end and the unfinished build is removed."""
-
-    def end(*_: object) -> None:
-        sys.exit(Exit.TERMINATED)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from tempfile import mkdtemp
-from time import monotonic
+from time import monotonic, sleep
 from typing import BinaryIO, Final
 
 from scaletest.profile.problems import printable
@@ -38,9 +38,9 @@ class Moment(Enum):
     """What there is to tell of an installation."""
 
     WAITING = auto()
-    """Another process is installing; told once."""
+    """Another process is installing."""
     BUILDING = auto()
-    """A program is being built; told when it begins and several times a second."""
+    """A program is being built."""
     BUILT = auto()
 
 
@@ -56,6 +56,7 @@ class Step:
 
 
 Tell = Callable[[Step], None]
+"""Is called several times a second for as long as an installation takes, and may end it by raising."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +155,20 @@ def _alone(cache: Path, tell: Tell) -> Iterator[None]:
         cache.mkdir(parents=True, exist_ok=True)
         lock = (cache / ".lock").open("ab")
     with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        while not _locked(lock):
             tell(Step(Moment.WAITING))
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            sleep(_TICK_S)
         for left in cache.glob(f"{_UNFINISHED}*"):  # by a process that was killed: we hold the lock, it is nobody's
             shutil.rmtree(left, ignore_errors=True)
         yield
+
+
+def _locked(lock: BinaryIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _build(recipe: Recipe, cache: Path, go: Go, teller: _Teller) -> None:
