@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test unit lint format bench soak corruptions schema golden lock clean
+.PHONY: help setup run test unit lint format toolchain bench soak corruptions schema golden lock clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ lint: setup ## ruff, mypy strict, import walls, dependency check
 format: setup ## rewrite the sources in house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+toolchain: setup ## build kwok, Kubernetes, etcd and Prometheus from pinned Go modules, once (needs Go; 12 minutes)
+	$(BIN)/scaletest toolchain install
 
 bench: setup ## print speed and memory figures against their bars
 	$(BIN)/python tests/bench/plan_speed.py

@@ -28,7 +28,20 @@ def output(*argv: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "command", ["", "plan", "run", "replay", "profiles", "validate", "schema", "clusters", "clusters destroy"]
+    "command",
+    [
+        "",
+        "plan",
+        "run",
+        "replay",
+        "profiles",
+        "validate",
+        "schema",
+        "clusters",
+        "clusters destroy",
+        "doctor",
+        "toolchain",
+    ],
 )
 def test_help(golden: SnapshotAssertion, command: str) -> None:
     assert output(*command.split(), "--help") == golden
