@@ -24,7 +24,7 @@ from scaletest.world.kwok.listeners import listeners
 from scaletest.world.kwok.processes import ProcessId, processes_naming
 from scaletest.world.kwok.runs import LiveRun, register_run, registered_runs
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 _NAMES = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK_CONTROLLER)
 _PROGRAMS = (*_NAMES, "kwokctl", "prometheus")

@@ -27,7 +27,7 @@ from scaletest.world.kwok.prometheus_server import (
 )
 from scaletest.world.kwok.runs import LiveRun, registered_runs
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 _PAGE = 'work_total{target="own"} 7 1000\nidle_total 1\n'
 

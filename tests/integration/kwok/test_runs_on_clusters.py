@@ -15,7 +15,7 @@ import pytest
 from scaletest.world.kwok.processes import processes_naming
 from scaletest.world.kwok.runs import RunState, registered_runs
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
 _SCALETEST = Path(sys.executable).with_name("scaletest")
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller", "prometheus")
