@@ -32,10 +32,17 @@ class Stream:
 class Position:
     """How far a reader has come: each stream's own revision, what was told, and when the last event came in."""
 
-    def __init__(self, *, pods: Stream, nodes: Stream, requests: Stream, sightings: Sightings, seen_us: int) -> None:
+    def __init__(
+        self, *, pods: Stream, nodes: Stream, requests: Stream | None, sightings: Sightings, seen_us: int
+    ) -> None:
         self.pods, self.nodes, self.requests = pods, nodes, requests
         self.sightings = sightings
         self.seen_us = seen_us
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """Return what is read."""
+        return tuple(stream for stream in (self.pods, self.nodes, self.requests) if stream is not None)
 
     @property
     def revision(self) -> int:
@@ -53,7 +60,7 @@ class KubeWatch:
         self._error: Exception | None = None
         self._tasks = [
             asyncio.get_running_loop().create_task(self._read(api, stream), name=f"watch {stream.path}")
-            for stream in (position.pods, position.nodes, position.requests)
+            for stream in position.streams
         ]
 
     async def next(self) -> WatchBatch:
@@ -76,7 +83,7 @@ class KubeWatch:
     def _batch(self) -> WatchBatch:
         position = self._position
         after_us, told = position.seen_us, position.sightings
-        tell: dict[Stream, Callable[[str, dict[str, Any]], Any]] = {
+        tell: dict[Stream | None, Callable[[str, dict[str, Any]], Any]] = {
             position.pods: told.pod, position.nodes: told.node, position.requests: told.request,
         }  # fmt: skip
         pods: list[PodEvent] = []
