@@ -31,6 +31,7 @@ _PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _NODES: Final = "/api/v1/nodes"
 _OWNERS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets"
 _REQUESTS: Final = f"/apis/{REQUEST_API}/namespaces/{NAMESPACE}/capacityrequests"
+_JSON: Final = "application/json"
 _MERGE: Final = "application/merge-patch+json"
 _LOOK_US: Final = US_PER_SECOND // 2
 """How often a Node that is being emptied is looked at."""
@@ -63,27 +64,38 @@ class KubeCluster:
 
     async def list(self) -> PodList:
         """List Pods and owners."""
-        pods = await self._read(_PODS)
-        owners, requests = await asyncio.gather(self._read(_OWNERS), self._read(_REQUESTS, metadata=True))
-        self._owners = {owner.id: owner for each in owners["items"] or () if (owner := owner_from(each)) is not None}
+        with self._numbers.reading() as gone:
+            pods = await self._read(_PODS)
+            owners, requests = await asyncio.gather(self._learn_owners(), self._read(_REQUESTS, metadata=True))
+        there = [each for each in pods["items"] or () if each["metadata"]["uid"] not in gone]
         revision = _revision(pods)
         told = Sightings(self._numbers, self._removed)
-        listing = told.listed(pods["items"] or (), requests["items"] or (), tuple(self._owners.values()), revision)
+        listing = told.listed(there, requests["items"] or (), owners, revision)
         self._listed = Position(
             pods=Stream(_PODS, revision=revision),
-            # Nodes are watched from the Pods' revision: a change is seen twice rather than never.
+            # Until Nodes are listed too: a change is seen twice rather than never.
             nodes=Stream(_NODES, revision=revision),
             requests=Stream(_REQUESTS, revision=_revision(requests), metadata=True),
             sightings=told,
             seen_us=self._clock.now_us(),
+            newest=self._numbers.newest,
         )
         return listing
 
+    async def _learn_owners(self) -> tuple[Owner, ...]:
+        """List owners, and remember them: calls for their Pods need them, also when they are gone from later lists."""
+        found = await self._read(_OWNERS)
+        owners = tuple(owner for each in found["items"] or () if (owner := owner_from(each)) is not None)
+        self._owners.update((owner.id, owner) for owner in owners)
+        return owners
+
     async def list_nodes(self) -> tuple[int, tuple[NodeEvent, ...]]:
-        """List Nodes as ADDED events, with the revision to watch from."""
+        """List Nodes as ADDED events, with their revision; a watch from the list of Pods before tells what follows."""
         found = await self._read(_NODES)
         told = Sightings(self._numbers, self._removed)
         events = [event for each in found["items"] or () for event in list(told.node("ADDED", each))[:1]]
+        if self._listed is not None:
+            self._listed.nodes.revision, self._listed.sightings.nodes = _revision(found), told.nodes
         return _revision(found), tuple(events)
 
     def watch(self, revision: int) -> KubeWatch:
@@ -94,7 +106,7 @@ class KubeCluster:
         else:
             raise ValueError(f"{revision} is neither the last listing's revision nor the last one watched")
         if position is self._listed:
-            self._numbers.keep(position.sightings.pods)
+            self._numbers.keep(position.sightings.pods, newest=position.newest)
         self._watched, self._listed = position, None
         return KubeWatch(self._api, self._clock, position)
 
@@ -103,8 +115,9 @@ class KubeCluster:
         return [pod.number for pod in await self._known_on(node)]
 
     async def _known_on(self, node: str) -> Sequence[KnownPod]:
-        found = await self._read(f"{_PODS}?fieldSelector=spec.nodeName%3D{node}", metadata=True)
-        metadata = [each["metadata"] for each in found["items"] or ()]
+        with self._numbers.reading() as gone:
+            found = await self._read(f"{_PODS}?fieldSelector=spec.nodeName%3D{node}", metadata=True)
+        metadata = [each["metadata"] for each in found["items"] or () if each["metadata"]["uid"] not in gone]
         return [self._numbers.of(each, owner) for each in metadata if (owner := owner_number(each)) is not None]
 
     async def _read(self, path: str, *, metadata: bool = False) -> dict[str, Any]:
@@ -137,21 +150,22 @@ class KubeCluster:
             for k, on in enumerate(nodes)
         ]
         answers = await self._api.send_all(calls)
-        return next((each for each in answers if each in _TROUBLE), Answer.OK)
+        return next((each for each in answers if each in _TROUBLE), answer)
 
     async def scale(self, owner: int, replicas: int) -> Answer:
         """Change how many Pods an owner has."""
         body = orjson.dumps({"spec": {"replicas": replicas}})
-        answer, _ = await self._api.send(Call("PATCH", self._owner_path(owner), body, _MERGE))
+        (answer,) = await self._send([self._to_owner("PATCH", owner, body)])
         return answer
 
     async def delete_owners(self, owners: Sequence[int]) -> Sequence[Answer]:
         """Delete owners; their Pods are collected after them."""
         body = b'{"propagationPolicy":"Background"}'
-        return await self._api.send_all([Call("DELETE", self._owner_path(owner), body) for owner in owners])
+        return await self._send([self._to_owner("DELETE", owner, body) for owner in owners])
 
-    def _owner_path(self, owner: int) -> str:
-        return f"{_OWNERS}/{self._owners[owner].name}"
+    def _to_owner(self, method: str, number: int, body: bytes) -> Call | None:
+        owner = self._owners.get(number)
+        return owner and Call(method, f"{_OWNERS}/{owner.name}", body, _MERGE if method == "PATCH" else _JSON)
 
     # Pods and their requests.
 
@@ -165,6 +179,10 @@ class KubeCluster:
 
     async def create_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
         """Make the capacity requests of Pods; each belongs to its Pod and is collected with it."""
+        known = [pod for number in pods if (pod := self._numbers.with_number(number)) is not None]
+        if any(pod.owner not in self._owners for pod in known):
+            # A watch shows Pods, not what they ask for. An owner that is still not there has gone, and they will.
+            await self._learn_owners()
         return await self._each(pods, self._request)
 
     async def acknowledge_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
@@ -173,18 +191,24 @@ class KubeCluster:
             pods, lambda pod: Call("PATCH", f"{_REQUESTS}/{pod.name}/status", _ACKNOWLEDGED, _MERGE)
         )
 
-    def _request(self, pod: KnownPod) -> Call:
+    def _request(self, pod: KnownPod) -> Call | None:
         parts = self._request_parts.get(pod.owner)
         if parts is None:
+            if pod.owner not in self._owners:
+                return None
             parts = self._request_parts[pod.owner] = request(self._owners[pod.owner])
         name = pod.name.encode()
         return Call("POST", _REQUESTS, b"".join((parts[0], name, parts[1], name, parts[2], pod.uid.encode(), parts[3])))
 
-    async def _each(self, pods: Sequence[int], call: Callable[[KnownPod], Call]) -> Sequence[Answer]:
+    async def _each(self, pods: Sequence[int], call: Callable[[KnownPod], Call | None]) -> Sequence[Answer]:
         """Make a call for each Pod that is still known; one that is gone is not found."""
-        known = [self._numbers.with_number(pod) for pod in pods]
-        answers = iter(await self._api.send_all([call(pod) for pod in known if pod is not None]))
-        return [Answer.NOT_FOUND if pod is None else next(answers) for pod in known]
+        known = map(self._numbers.with_number, pods)
+        return await self._send([call(pod) if pod is not None else None for pod in known])
+
+    async def _send(self, calls: Sequence[Call | None]) -> Sequence[Answer]:
+        """Make calls; there is none for what nobody knows, and that is not found."""
+        answers = iter(await self._api.send_all([call for call in calls if call is not None]))
+        return [Answer.NOT_FOUND if call is None else next(answers) for call in calls]
 
     async def cordon(self, node: str) -> Answer:
         """Let no further Pod bind to a Node."""
@@ -209,16 +233,20 @@ class KubeCluster:
         return True
 
     async def remove_node(self, name: str, *, lost: bool = False) -> None:
-        """Take a Node away, its Pods first: nobody else would ever finish deleting Pods of a Node that is gone."""
+        """Take a Node away and then its Pods: nobody else would soon finish deleting Pods of a Node that is gone."""
         self._removed[name] = lost
-        await self._clear(name)
         await self._insist(Call("DELETE", f"{_NODES}/{name}", _NOW))
-        # The scheduler may have bound a Pod here just before.
-        await self._clear(name)
+        # The scheduler may not have heard of a loss yet, and bind Pods here a moment longer.
+        look_again = lost
+        while await self._clear(name) or look_again:
+            look_again = False
+            await self._pause(_LOOK_US)
 
-    async def _clear(self, name: str) -> None:
-        for pod in await self._known_on(name):
-            await self._insist(Call("DELETE", f"{_PODS}/{pod.name}", _NOW))
+    async def _clear(self, name: str) -> bool:
+        """Delete the Pods of a Node; say whether there were any."""
+        pods = await self._known_on(name)
+        await asyncio.gather(*(self._insist(Call("DELETE", f"{_PODS}/{pod.name}", _NOW)) for pod in pods))
+        return bool(pods)
 
     async def _insist(self, call: Call) -> None:
         """Make a call until the server has an answer to it; the cloud does not give up."""

@@ -30,17 +30,20 @@ class Stream:
 
 
 class Position:
-    """How far a reader has come: each stream's own revision, what was told, and when the last event came in."""
+    """How far a reader has come: each stream's own revision, what was told, and when the last event came in.
 
-    def __init__(self, *, pods: Stream, nodes: Stream, requests: Stream, sightings: Sightings, seen_us: int) -> None:
+    `newest` is the newest number that a Pod had when it was listed.
+    """
+
+    def __init__(
+        self, *, pods: Stream, nodes: Stream, requests: Stream, sightings: Sightings, seen_us: int, newest: int
+    ) -> None:
         self.pods, self.nodes, self.requests = pods, nodes, requests
         self.sightings = sightings
         self.seen_us = seen_us
-
-    @property
-    def revision(self) -> int:
-        """Return the number by which the port knows this position."""
-        return self.pods.revision
+        self.newest = newest
+        self.revision = pods.revision
+        """The number by which the port knows this position: the last one told. Streams may be further, with no news."""
 
 
 class KubeWatch:
@@ -66,6 +69,7 @@ class KubeWatch:
                 await self._news.wait()
             batch = self._batch()
             if batch.pods or batch.nodes:
+                self._position.revision = batch.revision
                 return batch
 
     def close(self) -> None:
@@ -103,7 +107,7 @@ class KubeWatch:
         return WatchBatch(
             received_us=self._clock.now_us(),
             after_us=after_us,
-            revision=position.revision,
+            revision=position.pods.revision,
             pods=tuple(pods),
             nodes=tuple(nodes),
             pods_us=pods_us,

@@ -1,25 +1,17 @@
 """Real clusters: the folder of binaries they need, and a register of runs that is the test's own."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from scaletest.world.kwok.kwokctl import PROGRAMS
+from real_clusters import toolchain_folder
 
 
 @pytest.fixture(scope="session")
 def toolchain() -> Path:
-    """Return the folder of SCALETEST_TOOLCHAIN, or the one on PATH that holds kwokctl, if all programs are in it."""
-    given, found = os.environ.get("SCALETEST_TOOLCHAIN"), shutil.which("kwokctl")
-    if not given and found is None:
-        pytest.skip("no toolchain: set SCALETEST_TOOLCHAIN to a folder with kwok, Kubernetes, etcd and Prometheus")
-    folder = Path(given) if given else Path(str(found)).parent
-    if missing := [name for name in (*PROGRAMS, "prometheus") if not os.access(folder / name, os.X_OK)]:
-        pytest.skip(f"the toolchain in {folder} lacks {', '.join(missing)}")
-    return folder
+    """Return the folder that holds all programs."""
+    return toolchain_folder("prometheus")
 
 
 @pytest.fixture(scope="module")
