@@ -112,7 +112,7 @@ class Scene:
         raise NotImplementedError
 
     def cut(self, reader: Reader) -> None:
-        """Cut a reader's connection."""
+        """Cut a reader's connection, and maybe others."""
         raise NotImplementedError
 
     async def forget(self) -> None:
@@ -167,7 +167,7 @@ class KubeScene(Scene):
         finally:
             self._ground.raised = await release_controllers(self._ground.raised, argv)
 
-    def cut(self, reader: Reader) -> None:
+    def cut(self, reader: Reader) -> None:  # noqa: ARG002 - a session does not tell whose connection is whose
         connector = self._api._session.connector
         assert connector is not None
         for connection in list(connector._acquired):
@@ -175,11 +175,10 @@ class KubeScene(Scene):
             connection.transport.abort()
 
     async def forget(self) -> None:
-        position = self.cluster._listed
-        assert position is not None
-        # What a reader would come back with who was away for long: etcd's first revision, compacted or not.
-        for stream in (position.pods, position.nodes, position.requests):
-            stream.revision = 1
+        # Where a reader is who was away for long. The kind CapacityRequest is younger than etcd's first revision, so
+        # that no server can go on from there.
+        for position in self.cluster._listed.values():
+            position.requests.revision = 1
 
 
 class Ground(Protocol):

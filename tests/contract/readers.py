@@ -48,7 +48,8 @@ class Reader:
 
     def close(self) -> None:
         """Stop watching."""
-        self.watch.close()
+        if self._watch is not None:
+            self._watch.close()
 
     @property
     def watch(self) -> Watch:

@@ -37,6 +37,8 @@ _LOOK_US: Final = US_PER_SECOND // 2
 """How often a Node that is being emptied is looked at."""
 _AGAIN_US: Final = US_PER_SECOND
 _READ_TRIES: Final = 5
+_LISTINGS_KEPT: Final = 3
+"""Lists are also made for their own sake; whoever means to watch from one does so soon."""
 _TROUBLE: Final = (Answer.TIMEOUT, Answer.UNAVAILABLE)
 _CORDON: Final = b'{"spec":{"unschedulable":true}}'
 _NOW: Final = b'{"gracePeriodSeconds":0}'
@@ -51,7 +53,8 @@ class KubeCluster:
         self._numbers = PodNumbers()
         self._removed: dict[str, bool] = {}
         self._owners: dict[int, Owner] = {}
-        self._listed: Position | None = None
+        self._listed: dict[int, Position] = {}
+        self._nodes_listed: tuple[int, dict[str, int]] = (0, {})
         self._watched: Position | None = None
         self._request_parts: dict[int, tuple[bytes, bytes, bytes, bytes]] = {}
 
@@ -71,15 +74,16 @@ class KubeCluster:
         revision = _revision(pods)
         told = Sightings(self._numbers, self._removed)
         listing = told.listed(there, requests["items"] or (), owners, revision)
-        self._listed = Position(
+        self._listed[revision] = Position(
             pods=Stream(_PODS, revision=revision),
-            # Until Nodes are listed too: a change is seen twice rather than never.
             nodes=Stream(_NODES, revision=revision),
             requests=Stream(_REQUESTS, revision=_revision(requests), metadata=True),
             sightings=told,
             seen_us=self._clock.now_us(),
             newest=self._numbers.newest,
         )
+        if len(self._listed) > _LISTINGS_KEPT:
+            del self._listed[min(self._listed)]
         return listing
 
     async def _learn_owners(self) -> tuple[Owner, ...]:
@@ -94,21 +98,25 @@ class KubeCluster:
         found = await self._read(_NODES)
         told = Sightings(self._numbers, self._removed)
         events = [event for each in found["items"] or () for event in list(told.node("ADDED", each))[:1]]
-        if self._listed is not None:
-            self._listed.nodes.revision, self._listed.sightings.nodes = _revision(found), told.nodes
+        self._nodes_listed = (_revision(found), told.nodes)
         return _revision(found), tuple(events)
 
     def watch(self, revision: int) -> KubeWatch:
-        """Watch from the last listing, or from where the last watch broke off."""
-        for position in (self._watched, self._listed):
-            if position is not None and position.revision == revision:
-                break
-        else:
-            raise ValueError(f"{revision} is neither the last listing's revision nor the last one watched")
-        if position is self._listed:
-            self._numbers.keep(position.sightings.pods, newest=position.newest)
-        self._watched, self._listed = position, None
-        return KubeWatch(self._api, self._clock, position)
+        """Watch from a listing, or from where the last watch broke off."""
+        if self._watched is None or self._watched.revision != revision:
+            self._watched = self._begun(revision)
+        self._listed.clear()
+        return KubeWatch(self._api, self._clock, self._watched)
+
+    def _begun(self, revision: int) -> Position:
+        """Return the position of a listing. Nodes that were listed after the Pods are known to whoever watches."""
+        if revision not in self._listed:
+            raise ValueError(f"{revision} is neither a late listing's revision nor the last one watched")
+        position, (nodes_revision, nodes) = self._listed[revision], self._nodes_listed
+        if nodes_revision >= revision:
+            position.nodes.revision, position.sightings.nodes = nodes_revision, dict(nodes)
+        self._numbers.keep(position.sightings.pods, newest=position.newest)
+        return position
 
     async def pods_on(self, node: str) -> Sequence[int]:
         """List the Pods of a Node, terminating ones included."""
@@ -164,8 +172,9 @@ class KubeCluster:
         return await self._send([self._to_owner("DELETE", owner, body) for owner in owners])
 
     def _to_owner(self, method: str, number: int, body: bytes) -> Call | None:
-        owner = self._owners.get(number)
-        return owner and Call(method, f"{_OWNERS}/{owner.name}", body, _MERGE if method == "PATCH" else _JSON)
+        if (owner := self._owners.get(number)) is None:
+            return None
+        return Call(method, f"{_OWNERS}/{owner.name}", body, _MERGE if method == "PATCH" else _JSON)
 
     # Pods and their requests.
 

@@ -74,8 +74,7 @@ class KubeWatch:
 
     def close(self) -> None:
         """Stop watching."""
-        for task in self._tasks:
-            task.cancel()
+        self._end(WatchBrokenError("the watch was closed"))
 
     def _batch(self) -> WatchBatch:
         position = self._position
@@ -91,7 +90,9 @@ class KubeWatch:
             at_us, stream, line = self._lines.popleft()
             seen = orjson.loads(line)
             if seen["type"] == "ERROR":
-                self._end(_error_of(seen["object"]))
+                # The server closes the stream behind it, which may have been noticed first.
+                self._end(error := _error_of(seen["object"]))
+                self._error = error
                 continue
             stream.revision = int(seen["object"]["metadata"]["resourceVersion"])
             if seen["type"] == "BOOKMARK":
@@ -132,7 +133,8 @@ class KubeWatch:
     def _end(self, error: Exception) -> None:
         if self._error is None:
             self._error = error
-            self.close()
+            for task in self._tasks:
+                task.cancel()
         self._news.set()
 
 

@@ -104,7 +104,7 @@ def _pod_spec(owner: Owner) -> Json:
         affinity["podAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     return {
         "containers": [
-            {"name": "main", "image": "none", "resources": {"requests": quantities(template.requests)}},
+            {"name": "main", "image": "none", "resources": _resources(template.requests)},
         ],
         "priorityClassName": priority_class_name(template.priority),
         "affinity": affinity,
@@ -126,6 +126,13 @@ def _pod_spec(owner: Owner) -> Json:
 def _expression(requirement: Requirement) -> Json:
     values = {"values": list(requirement.values)} if requirement.values else {}
     return {"key": requirement.key, "operator": str(requirement.operator), **values}
+
+
+def _resources(requests: Resources) -> Json:
+    """Return what a container asks for. Devices (names with a domain) are refused unless their limit is as high."""
+    asked = quantities(requests)
+    devices = {name: amount for name, amount in asked.items() if "/" in name}
+    return {"requests": asked, "limits": devices} if devices else {"requests": asked}
 
 
 def quantities(resources: Resources) -> dict[str, str]:

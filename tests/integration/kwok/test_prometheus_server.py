@@ -1,6 +1,7 @@
 """A Prometheus of our own: pages of this test and of a real cluster, read back as evidence."""
 
 import asyncio
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,9 +25,9 @@ from scaletest.world.kwok.prometheus_server import (
     control_plane,
     start_prometheus,
 )
-from scaletest.world.kwok.runs import LiveRun, register_run, registered_runs
+from scaletest.world.kwok.runs import LiveRun, registered_runs
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 _PAGE = 'work_total{target="own"} 7 1000\nidle_total 1\n'
 
@@ -47,12 +48,6 @@ def _exporter() -> Iterator[str]:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"127.0.0.1:{server.server_port}"
         server.shutdown()
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LiveRun:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return register_run("scraped-1", tmp_path / "run")
 
 
 def _engine(address: str, *, kept: tuple[str, ...] = ()) -> Scraped:
@@ -78,7 +73,7 @@ def test_a_page_is_scraped_under_our_name_at_our_instants_and_only_what_is_wante
     run: LiveRun, toolchain: Path
 ) -> None:
     async def scraped(address: str) -> Metrics:
-        since_ms = int(time.time() * 1000)
+        since_ms = int(time.time() * 1000) - 1000
         server = await start_prometheus(run, toolchain, [_engine(address, kept=("work_total",))])
         metrics = await _read(server, ("work_total", "idle_total"), since_ms=since_ms, targets=1)
         found = listeners([_pid(run)])
@@ -105,7 +100,7 @@ def test_a_page_is_scraped_under_our_name_at_our_instants_and_only_what_is_wante
 def test_a_control_plane_is_scraped_from_when_it_is_asked_for(run: LiveRun, toolchain: Path) -> None:
     async def scraped(address: str) -> tuple[Metrics, list[Scraped]]:
         cluster = await create_cluster("c1", run=run, binaries=toolchain)
-        since_ms = int(time.time() * 1000)
+        since_ms = int(time.time() * 1000) - 1000
         server = await start_prometheus(run, toolchain, [_engine(address)])
         await _read(server, ("work_total",), since_ms=since_ms, targets=1)
         pages = control_plane(cluster, interval_ms=1_000)
@@ -131,13 +126,23 @@ def test_a_control_plane_is_scraped_from_when_it_is_asked_for(run: LiveRun, tool
     assert max(gaps) < 2_000  # a reload does not interrupt the others
 
 
-def test_a_config_that_is_refused_is_said(run: LiveRun, toolchain: Path) -> None:
-    odd = Scraped("engine", MetricsPage("127.0.0.1:1", "gopher"))
+def test_a_target_that_is_refused_is_said_at_the_start_and_later(run: LiveRun, toolchain: Path) -> None:
+    odd = Scraped("engine", MetricsPage("127.0.0.1:1/metrics", "http"))
 
-    with pytest.raises(GroundError, match="unsupported scheme|gopher"):
+    with pytest.raises(GroundError, match=r"it ended with 2\n.*not a valid hostname"):
         asyncio.run(start_prometheus(run, toolchain, [odd]))
-
     assert run.entry.homes == ()
+
+    async def told_later() -> None:
+        server = await start_prometheus(run, toolchain, [])
+        with pytest.raises(GroundError, match="it did not take its new targets"):
+            await server.scrape([odd])
+        assert not server.dead()
+        assert server.targets == {}
+        await server.stop()
+
+    shutil.rmtree(run.folder / "prometheus")
+    asyncio.run(told_later())
 
 
 def test_a_folder_without_prometheus_is_said(run: LiveRun, tmp_path: Path) -> None:
