@@ -10,6 +10,7 @@ import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 from scaletest.world.kwok.clusters import KwokCluster
@@ -38,6 +39,8 @@ async def hold_controllers(cluster: KwokCluster) -> tuple[str, ...]:
 async def release_controllers(cluster: KwokCluster, argv: tuple[str, ...]) -> KwokCluster:
     """Start a cluster's controller-manager again; return the cluster with it."""
     process = await asyncio.to_thread(_started, argv, cluster.home)
+    # Nobody here waits for its end, which may come from anywhere; but a child that ended must be taken note of.
+    Thread(target=process.wait, name=f"{CONTROLLER_MANAGER} of {cluster.name}", daemon=True).start()
     identity = identify(process.pid)
     if identity is None:
         raise GroundError(

@@ -31,13 +31,15 @@ _PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _NODES: Final = "/api/v1/nodes"
 _OWNERS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets"
 _REQUESTS: Final = f"/apis/{REQUEST_API}/namespaces/{NAMESPACE}/capacityrequests"
+_JSON: Final = "application/json"
 _MERGE: Final = "application/merge-patch+json"
 _LOOK_US: Final = US_PER_SECOND // 2
 """How often a Node that is being emptied is looked at."""
 _AGAIN_US: Final = US_PER_SECOND
 _READ_TRIES: Final = 5
+_LISTINGS_KEPT: Final = 3
+"""Lists are also made for their own sake; whoever means to watch from one does so soon."""
 _TROUBLE: Final = (Answer.TIMEOUT, Answer.UNAVAILABLE)
-_NOBODY: Final = -1
 _CORDON: Final = b'{"spec":{"unschedulable":true}}'
 _NOW: Final = b'{"gracePeriodSeconds":0}'
 _ACKNOWLEDGED: Final = b'{"status":{"phase":"Acknowledged"}}'
@@ -57,7 +59,8 @@ class KubeCluster:
         self._numbers = PodNumbers()
         self._removed: dict[str, bool] = {}
         self._owners: dict[int, Owner] = {}
-        self._listed: Position | None = None
+        self._listed: dict[int, Position] = {}
+        self._nodes_listed: tuple[int, dict[str, int]] = (0, {})
         self._watched: Position | None = None
         self._request_parts: dict[int, tuple[bytes, bytes, bytes, bytes]] = {}
 
@@ -70,52 +73,66 @@ class KubeCluster:
 
     async def list(self) -> PodList:
         """List Pods and owners."""
-        pods = await self._read(_PODS)
-        _, requests = await asyncio.gather(self._learn_owners(), self._read(_REQUESTS, metadata=True))
+        with self._numbers.reading() as gone:
+            pods = await self._read(_PODS)
+            owners, requests = await asyncio.gather(self._learn_owners(), self._read(_REQUESTS, metadata=True))
+        there = [each for each in pods["items"] or () if each["metadata"]["uid"] not in gone]
         revision = _revision(pods)
         requested = Stream(_REQUESTS, revision=_revision(requests), metadata=True)
         told = Sightings(self._numbers, self._removed)
-        listing = told.listed(pods["items"] or (), requests["items"] or (), tuple(self._owners.values()), revision)
-        self._listed = Position(
+        listing = told.listed(there, requests["items"] or (), owners, revision)
+        self._listed[revision] = Position(
             pods=Stream(_PODS, revision=revision),
-            # Nodes are watched from the Pods' revision: a change is seen twice rather than never.
             nodes=Stream(_NODES, revision=revision),
             requests=requested if self._watches_requests else None,
             sightings=told,
             seen_us=self._clock.now_us(),
+            newest=self._numbers.newest,
         )
+        if len(self._listed) > _LISTINGS_KEPT:
+            del self._listed[min(self._listed)]
         return listing
 
-    async def _learn_owners(self) -> None:
+    async def _learn_owners(self) -> tuple[Owner, ...]:
+        """List owners, and remember them: calls for their Pods need them, also when they are gone from later lists."""
         found = await self._read(_OWNERS)
-        self._owners = {owner.id: owner for each in found["items"] or () if (owner := owner_from(each)) is not None}
+        owners = tuple(owner for each in found["items"] or () if (owner := owner_from(each)) is not None)
+        self._owners.update((owner.id, owner) for owner in owners)
+        return owners
 
     async def list_nodes(self) -> tuple[int, tuple[NodeEvent, ...]]:
-        """List Nodes as ADDED events, with the revision to watch from."""
+        """List Nodes as ADDED events, with their revision; a watch from the list of Pods before tells what follows."""
         found = await self._read(_NODES)
         told = Sightings(self._numbers, self._removed)
         events = [event for each in found["items"] or () for event in list(told.node("ADDED", each))[:1]]
+        self._nodes_listed = (_revision(found), told.nodes)
         return _revision(found), tuple(events)
 
     def watch(self, revision: int) -> KubeWatch:
-        """Watch from the last listing, or from where the last watch broke off."""
-        # What a watch has read since its last batch told nobody anything, or it would have been a batch.
-        position = self._watched
-        if position is None or revision > position.revision:
-            position = self._listed
-            if position is None or revision != position.revision:
-                raise ValueError(f"{revision} is neither the last listing's revision nor the last one watched")
-            self._numbers.keep(position.sightings.pods)
-        self._watched, self._listed = position, None
-        return KubeWatch(self._api, self._clock, position)
+        """Watch from a listing, or from where the last watch broke off."""
+        if self._watched is None or self._watched.revision != revision:
+            self._watched = self._begun(revision)
+        self._listed.clear()
+        return KubeWatch(self._api, self._clock, self._watched)
+
+    def _begun(self, revision: int) -> Position:
+        """Return the position of a listing. Nodes that were listed after the Pods are known to whoever watches."""
+        if revision not in self._listed:
+            raise ValueError(f"{revision} is neither a late listing's revision nor the last one watched")
+        position, (nodes_revision, nodes) = self._listed[revision], self._nodes_listed
+        if nodes_revision >= revision:
+            position.nodes.revision, position.sightings.nodes = nodes_revision, dict(nodes)
+        self._numbers.keep(position.sightings.pods, newest=position.newest)
+        return position
 
     async def pods_on(self, node: str) -> Sequence[int]:
         """List the Pods of a Node, terminating ones included."""
         return [pod.number for pod in await self._known_on(node)]
 
     async def _known_on(self, node: str) -> Sequence[KnownPod]:
-        found = await self._read(f"{_PODS}?fieldSelector=spec.nodeName%3D{node}", metadata=True)
-        metadata = [each["metadata"] for each in found["items"] or ()]
+        with self._numbers.reading() as gone:
+            found = await self._read(f"{_PODS}?fieldSelector=spec.nodeName%3D{node}", metadata=True)
+        metadata = [each["metadata"] for each in found["items"] or () if each["metadata"]["uid"] not in gone]
         return [self._numbers.of(each, owner) for each in metadata if (owner := owner_number(each)) is not None]
 
     async def _read(self, path: str, *, metadata: bool = False) -> dict[str, Any]:
@@ -148,21 +165,23 @@ class KubeCluster:
             for k, on in enumerate(nodes)
         ]
         answers = await self._api.send_all(calls)
-        return next((each for each in answers if each in _TROUBLE), Answer.OK)
+        return next((each for each in answers if each in _TROUBLE), answer)
 
     async def scale(self, owner: int, replicas: int) -> Answer:
         """Change how many Pods an owner has."""
         body = orjson.dumps({"spec": {"replicas": replicas}})
-        answer, _ = await self._api.send(Call("PATCH", self._owner_path(owner), body, _MERGE))
+        (answer,) = await self._send([self._to_owner("PATCH", owner, body)])
         return answer
 
     async def delete_owners(self, owners: Sequence[int]) -> Sequence[Answer]:
         """Delete owners; their Pods are collected after them."""
         body = b'{"propagationPolicy":"Background"}'
-        return await self._api.send_all([Call("DELETE", self._owner_path(owner), body) for owner in owners])
+        return await self._send([self._to_owner("DELETE", owner, body) for owner in owners])
 
-    def _owner_path(self, owner: int) -> str:
-        return f"{_OWNERS}/{self._owners[owner].name}"
+    def _to_owner(self, method: str, number: int, body: bytes) -> Call | None:
+        if (owner := self._owners.get(number)) is None:
+            return None
+        return Call(method, f"{_OWNERS}/{owner.name}", body, _MERGE if method == "PATCH" else _JSON)
 
     # Pods and their requests.
 
@@ -176,12 +195,11 @@ class KubeCluster:
 
     async def create_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
         """Make the capacity requests of Pods; each belongs to its Pod and is collected with it."""
-        known = [self._numbers.with_number(pod) for pod in pods]
-        if any(pod is not None and pod.owner not in self._owners for pod in known):
+        known = [pod for number in pods if (pod := self._numbers.with_number(number)) is not None]
+        if any(pod.owner not in self._owners for pod in known):
+            # A watch shows Pods, not what they ask for. An owner that is still not there has gone, and they will.
             await self._learn_owners()
-        # Pods of an owner that is gone are going as well.
-        wanted = [pod.number if pod is not None and pod.owner in self._owners else _NOBODY for pod in known]
-        return await self._each(wanted, self._request)
+        return await self._each(pods, self._request)
 
     async def acknowledge_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
         """Mark capacity requests as seen by the engine."""
@@ -189,18 +207,24 @@ class KubeCluster:
             pods, lambda pod: Call("PATCH", f"{_REQUESTS}/{pod.name}/status", _ACKNOWLEDGED, _MERGE)
         )
 
-    def _request(self, pod: KnownPod) -> Call:
+    def _request(self, pod: KnownPod) -> Call | None:
         parts = self._request_parts.get(pod.owner)
         if parts is None:
+            if pod.owner not in self._owners:
+                return None
             parts = self._request_parts[pod.owner] = request(self._owners[pod.owner])
         name = pod.name.encode()
         return Call("POST", _REQUESTS, b"".join((parts[0], name, parts[1], name, parts[2], pod.uid.encode(), parts[3])))
 
-    async def _each(self, pods: Sequence[int], call: Callable[[KnownPod], Call]) -> Sequence[Answer]:
+    async def _each(self, pods: Sequence[int], call: Callable[[KnownPod], Call | None]) -> Sequence[Answer]:
         """Make a call for each Pod that is still known; one that is gone is not found."""
-        known = [self._numbers.with_number(pod) for pod in pods]
-        answers = iter(await self._api.send_all([call(pod) for pod in known if pod is not None]))
-        return [Answer.NOT_FOUND if pod is None else next(answers) for pod in known]
+        known = map(self._numbers.with_number, pods)
+        return await self._send([call(pod) if pod is not None else None for pod in known])
+
+    async def _send(self, calls: Sequence[Call | None]) -> Sequence[Answer]:
+        """Make calls; there is none for what nobody knows, and that is not found."""
+        answers = iter(await self._api.send_all([call for call in calls if call is not None]))
+        return [Answer.NOT_FOUND if call is None else next(answers) for call in calls]
 
     async def cordon(self, node: str) -> Answer:
         """Let no further Pod bind to a Node."""
@@ -225,16 +249,20 @@ class KubeCluster:
         return True
 
     async def remove_node(self, name: str, *, lost: bool = False) -> None:
-        """Take a Node away, its Pods first: nobody else would ever finish deleting Pods of a Node that is gone."""
+        """Take a Node away and then its Pods: nobody else would soon finish deleting Pods of a Node that is gone."""
         self._removed[name] = lost
-        await self._clear(name)
         await self._insist(Call("DELETE", f"{_NODES}/{name}", _NOW))
-        # The scheduler may have bound a Pod here just before.
-        await self._clear(name)
+        # The scheduler may not have heard of a loss yet, and bind Pods here a moment longer.
+        look_again = lost
+        while await self._clear(name) or look_again:
+            look_again = False
+            await self._pause(_LOOK_US)
 
-    async def _clear(self, name: str) -> None:
-        for pod in await self._known_on(name):
-            await self._insist(Call("DELETE", f"{_PODS}/{pod.name}", _NOW))
+    async def _clear(self, name: str) -> bool:
+        """Delete the Pods of a Node; say whether there were any."""
+        pods = await self._known_on(name)
+        await asyncio.gather(*(self._insist(Call("DELETE", f"{_PODS}/{pod.name}", _NOW)) for pod in pods))
+        return bool(pods)
 
     async def _insist(self, call: Call) -> None:
         """Make a call until the server has an answer to it; the cloud does not give up."""

@@ -30,24 +30,25 @@ class Stream:
 
 
 class Position:
-    """How far a reader has come: each stream's own revision, what was told, and when the last event came in."""
+    """How far a reader has come: each stream's own revision, what was told, and when the last event came in.
+
+    `newest` is the newest number that a Pod had when it was listed.
+    """
 
     def __init__(
-        self, *, pods: Stream, nodes: Stream, requests: Stream | None, sightings: Sightings, seen_us: int
+        self, *, pods: Stream, nodes: Stream, requests: Stream | None, sightings: Sightings, seen_us: int, newest: int
     ) -> None:
         self.pods, self.nodes, self.requests = pods, nodes, requests
         self.sightings = sightings
         self.seen_us = seen_us
+        self.newest = newest
+        self.revision = pods.revision
+        """The number by which the port knows this position: the last one told. Streams may be further, with no news."""
 
     @property
     def streams(self) -> tuple[Stream, ...]:
         """Return what is read."""
         return tuple(stream for stream in (self.pods, self.nodes, self.requests) if stream is not None)
-
-    @property
-    def revision(self) -> int:
-        """Return the number by which the port knows this position."""
-        return self.pods.revision
 
 
 class KubeWatch:
@@ -73,12 +74,12 @@ class KubeWatch:
                 await self._news.wait()
             batch = self._batch()
             if batch.pods or batch.nodes:
+                self._position.revision = batch.revision
                 return batch
 
     def close(self) -> None:
         """Stop watching."""
-        for task in self._tasks:
-            task.cancel()
+        self._end(WatchBrokenError("the watch was closed"))
 
     def _batch(self) -> WatchBatch:
         position = self._position
@@ -94,7 +95,9 @@ class KubeWatch:
             at_us, stream, line = self._lines.popleft()
             seen = orjson.loads(line)
             if seen["type"] == "ERROR":
-                self._end(_error_of(seen["object"]))
+                # The server closes the stream behind it, which may have been noticed first.
+                self._end(error := _error_of(seen["object"]))
+                self._error = error
                 continue
             stream.revision = int(seen["object"]["metadata"]["resourceVersion"])
             if seen["type"] == "BOOKMARK":
@@ -110,7 +113,7 @@ class KubeWatch:
         return WatchBatch(
             received_us=self._clock.now_us(),
             after_us=after_us,
-            revision=position.revision,
+            revision=position.pods.revision,
             pods=tuple(pods),
             nodes=tuple(nodes),
             pods_us=pods_us,
@@ -135,7 +138,8 @@ class KubeWatch:
     def _end(self, error: Exception) -> None:
         if self._error is None:
             self._error = error
-            self.close()
+            for task in self._tasks:
+                task.cancel()
         self._news.set()
 
 

@@ -5,7 +5,8 @@ Pods the numbers by which the program knows them.
 """
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -47,6 +48,12 @@ class PodNumbers:
         self._by_number: dict[int, KnownPod] = {}
         self._free: list[int] = []
         self._made = 0
+        self._readings: list[dict[str, None]] = []
+
+    @property
+    def newest(self) -> int:
+        """Return the newest number."""
+        return self._made * SEATS
 
     def of(self, metadata: Mapping[str, Any], owner: int) -> KnownPod:
         """Return a Pod's number, its first one if it has none."""
@@ -70,11 +77,25 @@ class PodNumbers:
         """Forget a Pod that is gone; its seat is free again."""
         del self._by_uid[pod.uid], self._by_number[pod.number]
         self._free.append(pod.number % SEATS)
+        for gone in self._readings:
+            gone[pod.uid] = None
 
-    def keep(self, numbers: Mapping[int, object]) -> None:
-        """Forget every Pod but these."""
-        for pod in [pod for number, pod in self._by_number.items() if number not in numbers]:
-            self.drop(pod)
+    @contextmanager
+    def reading(self) -> Iterator[Mapping[str, None]]:
+        """Note the Pods that go while a list is read: it may still show them, and they must not get a number again."""
+        gone: dict[str, None] = {}
+        self._readings.append(gone)
+        try:
+            yield gone
+        finally:
+            # By identity: two readings that noted the same are equal.
+            self._readings = [each for each in self._readings if each is not gone]
+
+    def keep(self, numbers: Mapping[int, object], *, newest: int) -> None:
+        """Forget every Pod but these, and those that had no number yet when `newest` was the newest one."""
+        old = (number for number in self._by_number if number // SEATS <= newest // SEATS)
+        for number in [number for number in old if number not in numbers]:
+            self.drop(self._by_number[number])
 
 
 @dataclass(slots=True)
@@ -119,7 +140,10 @@ class Sightings:
 
     def request(self, kind: str, seen: Mapping[str, Any]) -> Iterable[PodEvent]:
         """Return what is new about a capacity request; that it went with its Pod is no news."""
-        if kind == "DELETED" or (uid := pod_of_request(seen)) is None:
+        if (uid := pod_of_request(seen)) is None:
+            return
+        if kind == "DELETED":
+            self.early.pop(uid, None)
             return
         pod = self.numbers.with_uid(uid)
         told = self.pods.get(pod.number) if pod else None
@@ -159,6 +183,7 @@ class Sightings:
     def listed(self, pods: Objects, requests: Objects, owners: Sequence[Owner], revision: int) -> PodList:
         """Return a listing in the port's words, and note it as told."""
         made = {uid: None for each in requests if (uid := pod_of_request(each)) is not None}
+        self.early = dict(made)
         ids, owner_of, nodes = array("q"), array("q"), list[str]()
         requested, leaving = array("b"), array("q")
         for seen in pods:
@@ -167,6 +192,7 @@ class Sightings:
                 continue
             pod, node = self.numbers.of(metadata, owner), seen["spec"].get("nodeName", "")
             has_request, is_leaving = pod.uid in made, "deletionTimestamp" in metadata
+            self.early.pop(pod.uid, None)
             self.pods[pod.number] = (
                 (_BOUND if node else 0) | (_REQUESTED if has_request else 0) | (_LEAVING if is_leaving else 0)
             )
