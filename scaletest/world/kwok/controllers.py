@@ -6,7 +6,6 @@ manager that starts anew reads everything before it acts; one that was only stop
 """
 
 import asyncio
-import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Final
 from scaletest.world.kwok.clusters import KwokCluster
 from scaletest.world.kwok.components import CONTROLLER_MANAGER
 from scaletest.world.kwok.errors import GroundError
+from scaletest.world.kwok.kwokctl import environment
 from scaletest.world.kwok.processes import end_processes, identify
 
 __all__ = ["hold_controllers", "release_controllers"]
@@ -36,9 +36,9 @@ async def hold_controllers(cluster: KwokCluster) -> tuple[str, ...]:
     return argv
 
 
-async def release_controllers(cluster: KwokCluster, argv: tuple[str, ...]) -> KwokCluster:
+async def release_controllers(cluster: KwokCluster, argv: tuple[str, ...], *, binaries: Path) -> KwokCluster:
     """Start a cluster's controller-manager again; return the cluster with it."""
-    process = await asyncio.to_thread(_started, argv, cluster.home)
+    process = await asyncio.to_thread(_started, argv, cluster.home, environment(cluster.home, binaries))
     # Nobody here waits for its end, which may come from anywhere; but a child that ended must be taken note of.
     Thread(target=process.wait, name=f"{CONTROLLER_MANAGER} of {cluster.name}", daemon=True).start()
     identity = identify(process.pid)
@@ -52,7 +52,7 @@ async def release_controllers(cluster: KwokCluster, argv: tuple[str, ...]) -> Kw
     return cluster.with_component(replace(old, process=identity))
 
 
-def _started(argv: tuple[str, ...], home: Path) -> "subprocess.Popen[bytes]":
+def _started(argv: tuple[str, ...], home: Path, env: dict[str, str]) -> "subprocess.Popen[bytes]":
     with (home / "logs" / f"{CONTROLLER_MANAGER}.log").open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - the argv that kwokctl gave it
             list(argv),
@@ -60,6 +60,6 @@ def _started(argv: tuple[str, ...], home: Path) -> "subprocess.Popen[bytes]":
             stdout=log,
             stderr=log,
             cwd=home,
-            env=dict(os.environ),
+            env=env,
             start_new_session=True,
         )

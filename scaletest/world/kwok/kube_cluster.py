@@ -33,7 +33,7 @@ _OWNERS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets"
 _REQUESTS: Final = f"/apis/{REQUEST_API}/namespaces/{NAMESPACE}/capacityrequests"
 _JSON: Final = "application/json"
 _MERGE: Final = "application/merge-patch+json"
-_LOOK_US: Final = US_PER_SECOND // 2
+_LOOK_US: Final = US_PER_SECOND
 """How often a Node that is being emptied is looked at."""
 _AGAIN_US: Final = US_PER_SECOND
 _READ_TRIES: Final = 5

@@ -39,6 +39,8 @@ PROGRAMS: Final = (
 )
 _ETCD_QUOTA: Final = "8Gi"
 """Far above what a run of a hundred thousand objects writes between two compactions."""
+_GOGC: Final = "200"
+"""Memory for processor time: components collect garbage half as often, which takes a tenth off their time."""
 _TELLING: Final = re.compile(r'^[EF]\d{4} |"level":"(error|fatal|panic|ERROR)"|panic:|[Ee]rror:|address already in use')
 _TAIL_BYTES: Final = 64 * 1024
 _LONGEST_LINE: Final = 300
@@ -109,7 +111,7 @@ def environment(work: Path, binaries: Path) -> dict[str, str]:
     """Return all that kwokctl and the components see of the environment: KWOK_ variables would change the cluster."""
     kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR", "TZ") if name in os.environ}
     path = f"{binaries}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    return {**kept, "PATH": path, "KWOK_WORKDIR": str(work)}
+    return {**kept, "PATH": path, "KWOK_WORKDIR": str(work), "GOGC": _GOGC}
 
 
 async def kube_version(binaries: Path) -> str:

@@ -73,6 +73,11 @@ class EngineProxy:
             self._process.kill()
             await self._process.wait()
 
+    @property
+    def pid(self) -> int | None:
+        """Return the number of its process."""
+        return self._process.pid if self._process else None
+
     def covered(self) -> Mapping[str, int]:
         """Return the Pods that each cluster's accepted roll-up covers."""
         covered: Mapping[str, int] = self._status["covered"]

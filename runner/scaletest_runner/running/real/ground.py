@@ -53,9 +53,11 @@ class Ground:
         if failed := [each for each in made if isinstance(each, BaseException)]:
             raise failed[0]
         priorities = {p for kind in self._plan.archetypes for p in kind.priorities}
-        for cluster in self.clusters:
-            await asyncio.to_thread(prepare_cluster, cluster.kubeconfig, priorities)
-            self._held[cluster.name] = await hold_controllers(cluster)
+        await asyncio.gather(*(self._prepare(cluster, priorities) for cluster in self.clusters))
+
+    async def _prepare(self, cluster: KwokCluster, priorities: set[int]) -> None:
+        await asyncio.to_thread(prepare_cluster, cluster.kubeconfig, priorities)
+        self._held[cluster.name] = await hold_controllers(cluster)
 
     async def start_prometheus(self) -> None:
         """Start Prometheus on driver and engine; control planes come later, rendering their pages costs them."""
@@ -87,7 +89,10 @@ class Ground:
 
     async def release_controllers(self) -> None:
         """Let controllers work from now on, and scrape control planes."""
-        self.clusters = [await release_controllers(cluster, self._held.pop(cluster.name)) for cluster in self.clusters]
+        self.clusters = [
+            await release_controllers(cluster, self._held.pop(cluster.name), binaries=self._binaries)
+            for cluster in self.clusters
+        ]
         assert self.prometheus is not None
         await self.prometheus.scrape([page for cluster in self.clusters for page in control_plane(cluster)])
 
@@ -99,6 +104,10 @@ class Ground:
                     raise GroundLostError(f"{cluster.name}/{name}", " / ".join(cluster.last_words(name)[-2:]))
         if self.prometheus is not None and self.prometheus.dead():
             raise GroundLostError("prometheus", "")
+
+    def note_engine(self, pid: int | None) -> None:
+        """Learn which process is the engine, for its costs."""
+        self._engine_id = identify(pid) if pid else None
 
     def components(self) -> Iterator[str]:
         """Yield the names of all parts."""
@@ -112,6 +121,7 @@ class Ground:
         for cluster in self.clusters:
             found.update({f"{cluster.name}/{name}": cost for name, cost in cluster.costs().items()})
         found["prometheus"] = self.prometheus.cost() if self.prometheus else None
+        found["engine"] = self._engine_id.cost() if self._engine_id else None
         found["driver"] = self._driver_id.cost() if self._driver_id else None
         return {name: cost for name, cost in found.items() if cost is not None}
 

@@ -147,6 +147,7 @@ class _RealRun:
                 break
             if line:
                 self._told = json.loads(line)
+                ground.note_engine(self._told["engine_pid"])
                 await self._entered(ground, self._told["phase"])
             self._look(ground)
         assert ground.driver is not None
