@@ -7,38 +7,45 @@ manager that starts anew reads everything before it acts; one that was only stop
 
 import asyncio
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
-from typing import Final
+from typing import Final, NamedTuple
 
 from scaletest.world.kwok.clusters import KwokCluster
 from scaletest.world.kwok.components import CONTROLLER_MANAGER
 from scaletest.world.kwok.errors import GroundError
-from scaletest.world.kwok.kwokctl import environment
 from scaletest.world.kwok.processes import end_processes, identify
 
-__all__ = ["hold_controllers", "release_controllers"]
+__all__ = ["Held", "hold_controllers", "release_controllers"]
 
 _PATIENCE_S: Final = 2.0
 
 
-async def hold_controllers(cluster: KwokCluster) -> tuple[str, ...]:
+class Held(NamedTuple):
+    """How a process was started."""
+
+    argv: tuple[str, ...]
+    environ: Mapping[str, str]
+
+
+async def hold_controllers(cluster: KwokCluster) -> Held:
     """End a cluster's controller-manager; return how to start it again."""
     process = cluster.component(CONTROLLER_MANAGER).process
-    argv = process.argv()
+    argv, environ = process.argv(), process.environ()
     if not argv or await end_processes([process], patience_s=_PATIENCE_S):
         raise GroundError(
             f"the controllers of {cluster.name} cannot be held back",
             why="the controller-manager is not there, or cannot be ended",
             remedy="see its log, then run again",
         )
-    return argv
+    return Held(argv, environ)
 
 
-async def release_controllers(cluster: KwokCluster, argv: tuple[str, ...], *, binaries: Path) -> KwokCluster:
+async def release_controllers(cluster: KwokCluster, held: Held) -> KwokCluster:
     """Start a cluster's controller-manager again; return the cluster with it."""
-    process = await asyncio.to_thread(_started, argv, cluster.home, environment(cluster.home, binaries))
+    process = await asyncio.to_thread(_started, held, cluster.home)
     # Nobody here waits for its end, which may come from anywhere; but a child that ended must be taken note of.
     Thread(target=process.wait, name=f"{CONTROLLER_MANAGER} of {cluster.name}", daemon=True).start()
     identity = identify(process.pid)
@@ -52,14 +59,14 @@ async def release_controllers(cluster: KwokCluster, argv: tuple[str, ...], *, bi
     return cluster.with_component(replace(old, process=identity))
 
 
-def _started(argv: tuple[str, ...], home: Path, env: dict[str, str]) -> "subprocess.Popen[bytes]":
+def _started(held: Held, home: Path) -> "subprocess.Popen[bytes]":
     with (home / "logs" / f"{CONTROLLER_MANAGER}.log").open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - the argv that kwokctl gave it
-            list(argv),
+            list(held.argv),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             cwd=home,
-            env=env,
+            env=dict(held.environ),
             start_new_session=True,
         )

@@ -41,9 +41,11 @@ _ETCD_QUOTA: Final = "8Gi"
 """Far above what a run of a hundred thousand objects writes between two compactions."""
 _GOGC: Final = "200"
 """Memory for processor time: components collect garbage half as often, which takes a tenth off their time."""
-_TELLING: Final = re.compile(r'^[EF]\d{4} |"level":"(error|fatal|panic|ERROR)"|panic:|[Ee]rror:|address already in use')
+_TELLING: Final = re.compile(
+    r'^[EF]\d{4} |"level":"(error|fatal|panic|ERROR)"|level=ERROR|panic:|[Ee]rror:|address already in use'
+)
 _TAIL_BYTES: Final = 64 * 1024
-_LONGEST_LINE: Final = 300
+_LINE_HEAD, _LINE_TAIL = 120, 240
 
 
 def missing_programs(binaries: Path) -> list[str]:
@@ -145,7 +147,12 @@ def telling_lines(log: Path, *, most: int = 3) -> list[str]:
     except OSError:
         return []
     telling = [line for line in lines if _TELLING.search(line)]
-    return [_words(line)[:_LONGEST_LINE] for line in (telling or lines)[-most:]]
+    return [_shortened(_words(line)) for line in (telling or lines)[-most:]]
+
+
+def _shortened(line: str) -> str:
+    """Return a line without its middle if it is long: programs say when and where first, and the cause last."""
+    return line if len(line) <= _LINE_HEAD + _LINE_TAIL else f"{line[:_LINE_HEAD]} … {line[-_LINE_TAIL:]}"
 
 
 def _words(line: str) -> str:

@@ -82,6 +82,15 @@ class ProcessId:
         argv = _argv(self.pid)
         return argv if self.alive() else ()
 
+    def environ(self) -> dict[str, str]:
+        """Return the environment it was started with; empty when the process is gone."""
+        try:
+            content = (_PROC / str(self.pid) / "environ").read_bytes()
+        except OSError:
+            return {}
+        pairs = (part.decode("utf-8", "surrogateescape").partition("=") for part in content.split(b"\0") if part)
+        return {name: value for name, _, value in pairs} if self.alive() else {}
+
 
 def identify(pid: int) -> ProcessId | None:
     """Return the process that has this number now, or None."""

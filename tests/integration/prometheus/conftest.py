@@ -87,7 +87,7 @@ def _address(process: "subprocess.Popen[str]") -> str:
     address, ready, log = "", False, list[str]()
     for line in process.stderr:  # the two lines come in either order
         log.append(line)
-        if found := re.search(r'"Listening on" address=(\S+)', line):
+        if found := re.search(r'"Listening on".* address=(\S+)', line):
             address = f"http://{found[1]}"
         ready = ready or "ready to receive web requests" in line
         if ready and address:

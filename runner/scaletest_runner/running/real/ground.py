@@ -10,7 +10,7 @@ from scaletest.plan.plan import Plan
 from scaletest.world.kwok.clock import SystemClock
 from scaletest.world.kwok.clusters import KwokCluster, create_cluster
 from scaletest.world.kwok.components import CONTROLLER_MANAGER, MetricsPage
-from scaletest.world.kwok.controllers import hold_controllers, release_controllers
+from scaletest.world.kwok.controllers import Held, hold_controllers, release_controllers
 from scaletest.world.kwok.preparing import prepare_cluster
 from scaletest.world.kwok.processes import Cost, ProcessId, identify
 from scaletest.world.kwok.prometheus_server import PrometheusServer, Scraped, control_plane, start_prometheus
@@ -40,7 +40,7 @@ class Ground:
         self.driver: asyncio.subprocess.Process | None = None
         self._driver_id: ProcessId | None = None
         self._engine_id: ProcessId | None = None
-        self._held: dict[str, tuple[str, ...]] = {}
+        self._held: dict[str, Held] = {}
         driver_port, engine_port = run.ports.take(2)
         self._ports = {"driver": driver_port, "engine": engine_port}
 
@@ -89,10 +89,7 @@ class Ground:
 
     async def release_controllers(self) -> None:
         """Let controllers work from now on, and scrape control planes."""
-        self.clusters = [
-            await release_controllers(cluster, self._held.pop(cluster.name), binaries=self._binaries)
-            for cluster in self.clusters
-        ]
+        self.clusters = [await release_controllers(cluster, self._held.pop(cluster.name)) for cluster in self.clusters]
         assert self.prometheus is not None
         await self.prometheus.scrape([page for cluster in self.clusters for page in control_plane(cluster)])
 
