@@ -112,10 +112,9 @@ def _show(ended: Ended, command: str) -> None:
 
 
 def _run(requested: Requested, loaded: Loaded, plan: Plan, findings: tuple[Finding, ...], *, console: Console) -> Ended:
-    folder = fresh_folder(requested.base, plan.profile.metadata.name, plan.inputs.random_seed)
-    loaded.save(folder / "inputs")
     if plan.inputs.substrate.world == "kwok":
-        return _run_on_clusters(requested, plan, findings, folder, console)
+        return _run_on_clusters(requested, loaded, plan, findings, console)
+    folder = _folder(requested, loaded, plan)
     return run_plan(
         plan,
         findings,
@@ -129,8 +128,15 @@ def _run(requested: Requested, loaded: Loaded, plan: Plan, findings: tuple[Findi
     )
 
 
+def _folder(requested: Requested, loaded: Loaded, plan: Plan) -> Path:
+    """Make the run's folder, with the files it was asked for."""
+    folder = fresh_folder(requested.base, plan.profile.metadata.name, plan.inputs.random_seed)
+    loaded.save(folder / "inputs")
+    return folder
+
+
 def _run_on_clusters(
-    requested: Requested, plan: Plan, findings: tuple[Finding, ...], folder: Path, console: Console
+    requested: Requested, loaded: Loaded, plan: Plan, findings: tuple[Finding, ...], console: Console
 ) -> Ended:
     # Foreign clients take a second to import; only this world needs them.
     from scaletest.world.kwok.toolchain import find_toolchain
@@ -138,7 +144,7 @@ def _run_on_clusters(
 
     tools = find_toolchain()
     asked = Asked(
-        folder=folder,
+        folder=_folder(requested, loaded, plan),
         binaries=tools.folder,
         versions=dict(tools.versions),
         without=requested.without,
