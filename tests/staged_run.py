@@ -23,7 +23,7 @@ from scaletest.gates.staging import Scene, staged_evidence, staged_test
 from scaletest.plan.gates import Gate
 from scaletest.plan.planned import PlannedTest, PlannedTestError, planned_test
 
-_EDGES: Final = ("1", "5", "30", "33", "+Inf")
+_EDGES: Final = ("1.0", "5.0", "30.0", "33.0", "+Inf")
 METRICS: Final = "metrics.om.gz"
 LEDGERS: Final = ("requests", "actions", "cycles", "events", "measured")
 FILES: Final = (METRICS, *(f"{name}.jsonl.gz" for name in LEDGERS))

@@ -339,7 +339,7 @@ class _Stage:
     ) -> Iterator[tuple[str, dict[str, str], list[float]]]:
         labels = labels or {}
         for edge in _EDGES:
-            text = "+Inf" if edge == inf else f"{edge:g}"
+            text = "+Inf" if edge == inf else str(edge)  # 1.0, not 1: as OpenMetrics has it, and Prometheus 3 stores it
             yield f"{name}_bucket", {**labels, "le": text}, [value if seconds <= edge else 0.0 for value in ramp]
         yield f"{name}_count", labels, ramp
         yield f"{name}_sum", labels, [value * seconds for value in ramp]
