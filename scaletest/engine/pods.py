@@ -35,13 +35,14 @@ _HAS_ONE: Final = frozenset({Answer.OK, Answer.CONFLICT})
 class PodTable:
     """Who is there, who has a capacity request, and who still waits for one.
 
-    `requests_for_bound` says whether a bound Pod has, and counts for, a request like any other.
+    `requests_for_bound` says whether a bound Pod has, and counts for, a request like any other. One that is on its way
+    out never does: its replacement is there, or about to be (ADR 0035).
     """
 
     def __init__(self, cluster: str, *, requests_for_bound: bool) -> None:
         self._book = RowBook(cluster)
-        self._counts_for = _LIVE | _REQUESTED if requests_for_bound else _LIVE | _REQUESTED | _BOUND
         self._bars = _LEAVING if requests_for_bound else _LEAVING | _BOUND
+        self._counts_for = _LIVE | _REQUESTED | self._bars
         self._ids = array("q")
         self._owners = array("q")
         self._flags = bytearray()
@@ -83,11 +84,13 @@ class PodTable:
         self._make_room(max((pod % SEATS for pod in listing.pods), default=-1))
         self._flags = bytearray(len(self._ids))
         self.missing, counts = {}, Counter[int]()
+        leaving = frozenset(listing.terminating)
         for pod, owner, node, requested in zip(
             listing.pods, listing.owner_of, listing.nodes, listing.requested, strict=True
         ):
             seat = pod % SEATS
             flag = _LIVE | (_REQUESTED if requested else 0) | (_BOUND if node else 0)
+            flag |= _LEAVING if pod in leaving else 0
             if self._ids[seat] == pod:
                 flag |= known[seat]
             else:
@@ -98,9 +101,6 @@ class PodTable:
                 self.missing[pod] = None
         self.live = len(listing.pods)
         self._book.set(counts)
-        for pod in listing.terminating:
-            self._flags[pod % SEATS] |= _LEAVING
-            self.missing.pop(pod, None)
 
     def learn(self, listing: PodList) -> None:
         """Take in only the owners of a list."""

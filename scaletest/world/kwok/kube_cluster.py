@@ -14,6 +14,7 @@ from scaletest.ports.clock import Clock
 from scaletest.ports.cluster import Answer, NodeEvent, Owner, PodList
 from scaletest.world.kwok.api import ApiError, ApiServer, Call
 from scaletest.world.kwok.kube_watch import KubeWatch, Position, Stream
+from scaletest.world.kwok.lags import ReplacementLags
 from scaletest.world.kwok.objects import (
     NAMESPACE,
     REQUEST_API,
@@ -56,6 +57,7 @@ class KubeCluster:
     ) -> None:
         self._name, self._api, self._clock, self._max_pods = name, api, clock, max_pods
         self._watches_requests = watches_requests
+        self.lags = ReplacementLags()
         self._numbers = PodNumbers()
         self._removed: dict[str, bool] = {}
         self._owners: dict[int, Owner] = {}
@@ -113,7 +115,7 @@ class KubeCluster:
         if self._watched is None or self._watched.revision != revision:
             self._watched = self._begun(revision)
         self._listed.clear()
-        return KubeWatch(self._api, self._clock, self._watched)
+        return KubeWatch(self._api, self._clock, self._watched, lags=self.lags)
 
     def _begun(self, revision: int) -> Position:
         """Return the position of a listing. Nodes that were listed after the Pods are known to whoever watches."""

@@ -10,6 +10,7 @@ import orjson
 from scaletest.ports.clock import Clock
 from scaletest.ports.cluster import NodeEvent, PodEvent, WatchBatch, WatchBrokenError, WatchExpiredError
 from scaletest.world.kwok.api import ApiError, ApiServer, GoneError
+from scaletest.world.kwok.lags import ReplacementLags
 from scaletest.world.kwok.sightings import Sightings
 
 __all__ = ["KubeWatch", "Position", "Stream"]
@@ -54,8 +55,10 @@ class Position:
 class KubeWatch:
     """One open watch."""
 
-    def __init__(self, api: ApiServer, clock: Clock, position: Position) -> None:
-        self._clock, self._position = clock, position
+    def __init__(
+        self, api: ApiServer, clock: Clock, position: Position, *, lags: ReplacementLags | None = None
+    ) -> None:
+        self._clock, self._position, self._lags = clock, position, lags
         self._lines: deque[tuple[int, Stream, bytes]] = deque()
         self._news = asyncio.Event()
         self._error: Exception | None = None
@@ -109,6 +112,8 @@ class KubeWatch:
             else:
                 pods += events
                 pods_us += [at_us] * len(events)
+                if self._lags is not None:
+                    self._lags.note(events, at_us)
             position.seen_us = at_us
         return WatchBatch(
             received_us=self._clock.now_us(),

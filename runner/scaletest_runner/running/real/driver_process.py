@@ -83,7 +83,7 @@ class DriverProcess:
         self._engines = 0
         self._apis = [ApiServer(each.access) for each in spec.clusters]
         clock = SystemClock(spec.zero_ns)
-        clusters = [
+        self._clusters = clusters = [
             KubeCluster(name, api=api, clock=clock, max_pods=plan.max_pods)
             for name, api in zip(names, self._apis, strict=True)
         ]
@@ -139,7 +139,10 @@ class DriverProcess:
         await collect(self.stage)
 
     async def close(self) -> None:
-        """Close files and connections."""
+        """Close files and connections; note how this ground behaved."""
+        lags = {cluster.name: cluster.lags.summary() for cluster in self._clusters}
+        text = json.dumps({"version": 1, "replacementLag": lags}, indent=1)
+        (self._folder / "ground.json").write_text(text + "\n", encoding="utf-8")
         self._journal.close()
         for api in self._apis:
             await api.close()
@@ -175,6 +178,8 @@ class DriverProcess:
         return EngineProxy(self._spec, self._spec_path, epoch=self._engines, log=log)
 
     def _soak_starts(self, at_us: int) -> None:
+        for cluster in self._clusters:
+            cluster.lags.start()
         engine = self.stage.engine
         assert isinstance(engine, EngineProxy)
         engine.soak_starts(at_us)
