@@ -18,7 +18,7 @@ from scaletest.world.kwok.components import (
     is_healthy,
 )
 from scaletest.world.kwok.errors import GroundError
-from scaletest.world.kwok.homes import HomeKind, clear_home, replace_file
+from scaletest.world.kwok.homes import HomeKind, clear_home
 from scaletest.world.kwok.kwokctl import (
     CLUSTERS,
     PEER,
@@ -26,7 +26,7 @@ from scaletest.world.kwok.kwokctl import (
     environment,
     kube_version,
     missing_programs,
-    settings,
+    settings_text,
     telling_lines,
 )
 from scaletest.world.kwok.listeners import listeners, open_to_others
@@ -117,7 +117,7 @@ class _Birth:
         deadline = monotonic() + patience_s
         version = await kube_version(self._binaries)
         config = self._home / "kwokctl.yaml"
-        replace_file(config, settings(self._binaries, self._ports, kube_version=version))  # JSON is YAML
+        config.write_text(settings_text(self._binaries, self._ports, kube_version=version), encoding="utf-8")
         (self._home / "logs").mkdir()
         ended: list[str] = []
         for _ in range(_STARTS_MAX):

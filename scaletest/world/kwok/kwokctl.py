@@ -20,7 +20,7 @@ __all__ = [
     "environment",
     "kube_version",
     "missing_programs",
-    "settings",
+    "settings_text",
     "telling_lines",
 ]
 
@@ -39,6 +39,7 @@ PROGRAMS: Final = (
 )
 _ETCD_QUOTA: Final = "8Gi"
 """Far above what a run of a hundred thousand objects writes between two compactions."""
+_KUBELETS: Final = 16
 _GOGC: Final = "200"
 """Memory for processor time: components collect garbage half as often, which takes a tenth off their time."""
 _TELLING: Final = re.compile(
@@ -51,6 +52,18 @@ _LINE_HEAD, _LINE_TAIL = 120, 240
 def missing_programs(binaries: Path) -> list[str]:
     """Return the programs that a folder should hold and does not."""
     return [name for name in PROGRAMS if not os.access(binaries / name, os.X_OK)]
+
+
+def settings_text(binaries: Path, ports: Mapping[str, int], *, kube_version: str) -> str:
+    """Return the file that kwokctl is given: its own configuration, and that of kwok's controller. JSON is YAML."""
+    kwok = {
+        "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
+        "kind": "KwokConfiguration",
+        # By default four Pods at a time: while a cluster is filled its kubelets would fall minutes behind.
+        "options": {"podPlayStageParallelism": _KUBELETS, "nodePlayStageParallelism": _KUBELETS},
+    }
+    documents = (settings(binaries, ports, kube_version=kube_version), kwok)
+    return "\n---\n".join(json.dumps(each, indent=1) for each in documents) + "\n"
 
 
 def settings(binaries: Path, ports: Mapping[str, int], *, kube_version: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from scaletest.ports.cluster import Change, PodEvent
@@ -11,14 +12,21 @@ __all__ = ["ReplacementLags"]
 _QUANTILES: Final = {"p01": 0.01, "p10": 0.10, "p50": 0.50, "p90": 0.90, "p99": 0.99}
 
 
+@dataclass(slots=True)
+class _Going:
+    """A Pod on its way out, and what is known of it so far."""
+
+    gone_us: int | None = None
+    replaced_us: int | None = None
+
+
 class ReplacementLags:
-    """Pairs Pods that go with Pods that come, owner by owner, first with first; from `start` on."""
+    """Gives each Pod that goes the next Pod of its owner that comes; from `start` on."""
 
     def __init__(self) -> None:
         self._on = False
-        self._waiting: dict[int, deque[int]] = {}
-        """Per owner the instants that have no counterpart yet: all of them of the same kind."""
-        self._came_first: dict[int, bool] = {}
+        self._going: dict[int, _Going] = {}
+        self._unreplaced: dict[int, deque[int]] = {}
         self.lags_us: list[int] = []
 
     def start(self) -> None:
@@ -28,17 +36,28 @@ class ReplacementLags:
     def note(self, events: Iterable[PodEvent], at_us: int) -> None:
         """Take note of what a watch shows."""
         for event in events if self._on else ():
-            if event.change in (Change.ADDED, Change.DELETED):
-                self._note(event.owner, at_us, came=event.change is Change.ADDED)
+            if event.change is Change.TERMINATING:
+                self._goes(event)
+            elif event.change is Change.DELETED:
+                self._goes(event).gone_us = at_us
+                self._settle(event.pod)
+            elif event.change is Change.ADDED and (waiting := self._unreplaced.get(event.owner)):
+                pod = waiting.popleft()
+                self._going[pod].replaced_us = at_us
+                self._settle(pod)
 
-    def _note(self, owner: int, at_us: int, *, came: bool) -> None:
-        waiting = self._waiting.setdefault(owner, deque())
-        if waiting and self._came_first[owner] is not came:
-            other_us = waiting.popleft()
-            self.lags_us.append(at_us - other_us if came else other_us - at_us)
-        else:
-            self._came_first[owner] = came
-            waiting.append(at_us)
+    def _goes(self, event: PodEvent) -> _Going:
+        """Return what is known of a Pod that goes; one that has never been seen to terminate goes now."""
+        if event.pod not in self._going:
+            self._going[event.pod] = _Going()
+            self._unreplaced.setdefault(event.owner, deque()).append(event.pod)
+        return self._going[event.pod]
+
+    def _settle(self, pod: int) -> None:
+        going = self._going[pod]
+        if going.gone_us is not None and going.replaced_us is not None:
+            self.lags_us.append(going.replaced_us - going.gone_us)
+            del self._going[pod]
 
     def summary(self) -> dict[str, int]:
         """Return how many there were, and their quantiles in microseconds (nearest rank)."""

@@ -40,7 +40,8 @@ class Ground:
         self.driver: asyncio.subprocess.Process | None = None
         self._driver_id: ProcessId | None = None
         self._engine_id: ProcessId | None = None
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, Held | None] = {}
+        """Clusters whose controllers are held back, and how to start them again once they have ended."""
         driver_port, engine_port = run.ports.take(2)
         self._ports = {"driver": driver_port, "engine": engine_port}
 
@@ -57,6 +58,7 @@ class Ground:
 
     async def _prepare(self, cluster: KwokCluster, priorities: set[int]) -> None:
         await asyncio.to_thread(prepare_cluster, cluster.kubeconfig, priorities)
+        self._held[cluster.name] = None  # from here on nobody misses them
         self._held[cluster.name] = await hold_controllers(cluster)
 
     async def start_prometheus(self) -> None:
@@ -89,7 +91,9 @@ class Ground:
 
     async def release_controllers(self) -> None:
         """Let controllers work from now on, and scrape control planes."""
-        self.clusters = [await release_controllers(cluster, self._held.pop(cluster.name)) for cluster in self.clusters]
+        for n, cluster in enumerate(self.clusters):
+            if (held := self._held.pop(cluster.name)) is not None:
+                self.clusters[n] = await release_controllers(cluster, held)
         assert self.prometheus is not None
         await self.prometheus.scrape([page for cluster in self.clusters for page in control_plane(cluster)])
 

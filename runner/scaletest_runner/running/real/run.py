@@ -110,7 +110,7 @@ class _RealRun:
         except GroundLostError as error:
             self._lost = error
             await ground.stop_driver()
-            return StoppedError(str(error), Exit.INCONCLUSIVE)
+            return StoppedError(str(error), Exit.ENVIRONMENT if ground.driver is None else Exit.INCONCLUSIVE)
         except StoppedError as error:
             await ground.stop_driver()
             return error
