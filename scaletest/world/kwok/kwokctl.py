@@ -59,8 +59,16 @@ def settings_text(binaries: Path, ports: Mapping[str, int], *, kube_version: str
     kwok = {
         "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
         "kind": "KwokConfiguration",
-        # By default four Pods at a time: while a cluster is filled its kubelets would fall minutes behind.
-        "options": {"podPlayStageParallelism": _KUBELETS, "nodePlayStageParallelism": _KUBELETS},
+        # By default four Pods at a time: while a cluster is filled its kubelets would fall minutes behind. Whoever gives
+        # one of these options must give all: kwokctl writes zero for those that are left out.
+        "options": {
+            "podPlayStageParallelism": _KUBELETS,
+            "nodePlayStageParallelism": _KUBELETS,
+            "nodeLeaseParallelism": 4,
+            "podsOnNodeSyncParallelism": 1,
+            "enablePodsOnNodeSyncListPager": True,
+            "enablePodsOnNodeSyncStreamWatch": False,
+        },
     }
     documents = (settings(binaries, ports, kube_version=kube_version), kwok)
     return "\n---\n".join(json.dumps(each, indent=1) for each in documents) + "\n"
