@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test unit lint format bench soak corruptions schema golden lock clean
+.PHONY: help setup run test unit lint format toolchain bench bench-kwok e2e soak corruptions schema golden lock clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,8 +27,9 @@ run: setup ## set up and run the main job: dev-50 from install to verdict
 
 test: setup lint unit ## set up, lint, and run every test
 
-unit: setup ## run the tests without the linters
-	$(PYTEST)
+unit: setup ## run the tests without the linters; those on real clusters one after the other
+	$(PYTEST) -m "not real"
+	$(BIN)/pytest -q -m real -p no:randomly
 
 lint: setup ## ruff, mypy strict, import walls, dependency check
 	$(BIN)/ruff check .
@@ -41,6 +42,9 @@ format: setup ## rewrite the sources in house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+toolchain: setup ## build kwok, Kubernetes, etcd and Prometheus from pinned Go modules, once (needs Go; 12 minutes)
+	$(BIN)/scaletest toolchain install
+
 bench: setup ## print speed and memory figures against their bars
 	$(BIN)/python tests/bench/plan_speed.py
 	$(BIN)/python tests/bench/evidence_speed.py
@@ -48,6 +52,12 @@ bench: setup ## print speed and memory figures against their bars
 	$(BIN)/python tests/bench/decide_speed.py
 	$(BIN)/python tests/bench/load_speed.py
 	$(BIN)/python tests/bench/cluster_speed.py
+
+e2e: setup toolchain ## dev-50 on real clusters, from install to verdict (6 minutes)
+	$(BIN)/scaletest run profiles/dev-50.yaml --substrate kwok
+
+bench-kwok: setup toolchain ## 2,500 Pods through a real scheduler, beside kubectl
+	$(BIN)/python tests/bench/kwok_speed.py
 
 soak: setup ## dev-50 on 200 seeds, 24 virtual hours of it, and an engine that never acts on every profile (an hour)
 	$(BIN)/python tests/bench/soak.py

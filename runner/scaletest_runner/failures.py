@@ -27,6 +27,11 @@ def reported(run: Callable[[], object]) -> int:
         if isinstance(error, ProfileError):
             sys.stderr.write(f"{error}\n")
             return Exit.REFUSED
+        from scaletest.world.kwok.programs import ToolchainError
+
+        if isinstance(error, ToolchainError):
+            sys.stderr.write(f"scaletest: {error}\n")
+            return Exit.ENVIRONMENT
         if isinstance(error, GroundError):
             sys.stderr.write(f"scaletest: {error.what}: {error.why}\n  {error.remedy}\n")
             return Exit.ENVIRONMENT

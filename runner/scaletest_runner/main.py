@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from scaletest_runner.commands import clusters, engine, gate, plan, profiles, run, schema, validate
+from scaletest_runner.commands import clusters, doctor, engine, gate, plan, profiles, run, schema, toolchain, validate
 
 __all__ = ["app", "main"]
 
@@ -31,9 +31,11 @@ for command in (
     engine.ablations,
     engine.explain,
     schema.schema,
+    doctor.doctor,
 ):
     app.command()(command)
 app.add_typer(clusters.clusters)
+app.add_typer(toolchain.app, name="toolchain")
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer passes it by position

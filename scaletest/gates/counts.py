@@ -74,7 +74,9 @@ def preemptions(case: Case, gate: Gate) -> GateResult:
 def restarts(case: Case, gate: Gate) -> GateResult:
     """Judge that every engine process lived through the run: from the soak's start to its end at the least."""
     role = case.test.roles.get(gate.role)
-    series = case.evidence.metrics.find(role.metric) if role else []
+    # The ground's own processes may be scraped too, under the same metric: they are no part of the engine.
+    targets_told = case.evidence.record.targets
+    series = case.evidence.metrics.find(role.metric, target=targets_told) if role else []
     if not series:
         return unmeasured(case, gate, f"no series of {case.role_text(gate.role)}")
     span = Span(0, case.end_us)

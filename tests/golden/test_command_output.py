@@ -27,7 +27,22 @@ def output(*argv: str) -> str:
     return "\n".join([*lines, f"exit {result.exit_code}", ""])
 
 
-@pytest.mark.parametrize("command", ["", "plan", "run", "replay", "profiles", "validate", "schema"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "plan",
+        "run",
+        "replay",
+        "profiles",
+        "validate",
+        "schema",
+        "clusters",
+        "clusters destroy",
+        "doctor",
+        "toolchain",
+    ],
+)
 def test_help(golden: SnapshotAssertion, command: str) -> None:
     assert output(*command.split(), "--help") == golden
 

@@ -27,6 +27,7 @@ from scaletest.engine.decide import (
     decide,
 )
 from scaletest.model import (
+    Attribution,
     Machine,
     MachineState,
     Need,
@@ -36,7 +37,7 @@ from scaletest.model import (
     Requirement,
     Resources,
 )
-from scaletest.model.demand import RACK_KEY
+from scaletest.model.demand import RACK_KEY, ZONE_KEY
 
 SEEDS = st.integers(min_value=0, max_value=10**9)
 EXAMPLES = settings(max_examples=150, deadline=None)
@@ -109,6 +110,54 @@ def test_gangs_hold_and_acquire_inside_the_chosen_domain_only(seed: int) -> None
             assert outcome.choice is not None
             values = {by_id[name].label(key) for name in (*outcome.claimed, *outcome.acquired)}
             assert values <= {outcome.choice.domain}
+
+
+@given(random=st.randoms(use_true_random=False))
+@EXAMPLES
+def test_a_gang_that_its_own_machines_cover_keeps_them_whatever_its_peers_lack(random: Random) -> None:
+    machines, gangs = _crowded_racks(random)
+
+    decisions = decide(machines, Demand(tuple(need for need, _ in gangs), frozenset({"c1"})), settings=NO_RAILS)
+
+    claimed = {outcome.row.need.group: set(outcome.claimed) for outcome in decisions.outcomes}
+    for need, own in gangs:
+        if len(own) * _UNIT["cpu"] == need.aggregate["cpu"]:
+            assert claimed[need.group] == own
+
+
+_UNIT = Resources.of({"cpu": 2000})
+
+
+def _crowded_racks(random: Random) -> tuple[list[Machine], list[tuple[Need, set[str]]]]:
+    """Return gangs of racks and zones side by side on machines of their own, some of which lack one, and free ones."""
+    model = next(machine for machine in random_state(3, ablate=False).machines if machine.instance_type == "small")
+    machines: list[Machine] = []
+    gangs: list[tuple[Need, set[str]]] = []
+    for number in range(random.randint(2, 8)):
+        penalty = PenaltyBucket(random.choice((1, 8)))
+        key = random.choice((RACK_KEY, ZONE_KEY))
+        same = Requirement(key, Operator.SAME)
+        profile = NeedProfile.of(requirements=(same,), priority=5, interruption=penalty, reclamation=penalty)
+        size, lacks, home = random.randint(2, 4), random.random() < 0.3, random.randint(0, 5)
+        need = Need("c1", profile, _UNIT.times(size), _UNIT, f"c1/g{number}")
+        racks = [home if key == RACK_KEY else home % 2 + 2 * random.randint(0, 2) for _ in range(size - lacks)]
+        attribution = Attribution(profile.fingerprint, need.group, 5, random.randint(0, 9), random.randint(0, 9))
+        own = [
+            replace(_at(model, f"m{random.randint(0, 99)}-{number}-{n}", rack), cluster="c1", attribution=attribution)
+            for n, rack in enumerate(racks)
+        ]
+        machines += own
+        gangs.append((need, {machine.id for machine in own}))
+    free = [_at(model, f"i{n}", random.randint(0, 5)) for n in range(random.randint(0, 12))]
+    return [*machines, *(replace(machine, state=MachineState.IDLE) for machine in free)], gangs
+
+
+def _at(model: Machine, name: str, rack: int) -> Machine:
+    """Return an unbound machine of one unit; even racks stand in zone 0, odd ones in zone 1."""
+    return replace(
+        model, id=name, state=MachineState.CONFIGURED, cluster="", zone=f"z{rack % 2}", allocatable=_UNIT,
+        labels=((RACK_KEY, f"r{rack}"),), attribution=None,
+    )  # fmt: skip
 
 
 @given(seed=SEEDS)

@@ -216,16 +216,40 @@ def take(world: World, turn: Turn, candidates: Iterable[Machine], wanted: Resour
 
 
 def prepass(world: World, turns: list[Turn]) -> None:
-    for turn in turns:
-        need = turn.row.need
-        bound = world.creditable(need)
-        if need.profile.same_key is not None:
-            bound = gang_candidates(world, turn, bound)
-        turn.claimed, turn.deficit = take(world, turn, bound, need.aggregate)
-        world.holder.update(dict.fromkeys(turn.claimed, turn))
-        if need.profile.same_key is not None and world.rules.consumes_virtually and not turn.parked:
-            consume(world, turn)
+    for priority in dict.fromkeys(turn.row.need.profile.priority for turn in turns):
+        peers = [turn for turn in turns if turn.row.need.profile.priority == priority]
+        rest = []
+        for turn in peers:
+            if world.rules.served_first and is_served(world, turn.row.need):
+                credit(world, turn)
+            else:
+                rest.append(turn)
+        for turn in rest:
+            credit(world, turn)
     world.consumed.clear()
+
+
+def is_served(world: World, need: Need) -> bool:
+    """Say whether a gang's own machines, those that nobody claimed yet, cover it in some domain."""
+    key = need.profile.same_key
+    if key is None:
+        return False
+    own = [m for m in world.creditable(need) if world.own(need, m)]
+    return any(
+        sum((world.worth(need, m) for m in own if m.label(key) == value), start=Resources()).covers(need.aggregate)
+        for value in sorted({m.label(key) or "" for m in own})
+    )
+
+
+def credit(world: World, turn: Turn) -> None:
+    need = turn.row.need
+    bound = world.creditable(need)
+    if need.profile.same_key is not None:
+        bound = gang_candidates(world, turn, bound)
+    turn.claimed, turn.deficit = take(world, turn, bound, need.aggregate)
+    world.holder.update(dict.fromkeys(turn.claimed, turn))
+    if need.profile.same_key is not None and world.rules.consumes_virtually and not turn.parked:
+        consume(world, turn)
 
 
 def gang_candidates(world: World, turn: Turn, bound: list[Machine]) -> list[Machine]:

@@ -105,6 +105,8 @@ def _show(ended: Ended, command: str) -> None:
         console.print(Text(f"\n{ended.note}; what was observed until then is kept", style="bold magenta"))
     console.print(Text(f"\nReports      {ended.folder}/ (summary.md, verdict.json, summary.json, junit.xml)"))
     console.print(Text(f"Fingerprint  {ended.record.fingerprint}"))
+    for line in ended.kept:
+        console.print(Text(f"Kept         {line}"))
     if ended.code is not Exit.PASS:
         console.print(Text(f"Repeat       {command}"))
 

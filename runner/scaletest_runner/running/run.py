@@ -2,7 +2,6 @@
 
 import gc
 import platform
-import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from types import FrameType
+from signal import Signals
 from typing import Any, Final
 
 from rich.console import Console
@@ -33,14 +32,11 @@ from scaletest_runner.running.phases import play
 from scaletest_runner.running.progress import Progress, Reading
 from scaletest_runner.running.scraper import SCRAPE_INTERVAL_US
 from scaletest_runner.running.simulated import EPOCH_MS, SimulatedStage
+from scaletest_runner.signals import ENDS, caught_signals
 
-__all__ = [
-    "SIGNALS", "Ended", "StoppedError", "fresh_folder", "judged", "record_of", "run_plan", "title_of", "write_plan",
-]  # fmt: skip
+__all__ = ["Ended", "StoppedError", "fresh_folder", "judged", "record_of", "run_plan", "title_of", "write_plan"]
 
 _COLLECT_EVERY: Final = 1_000_000
-SIGNALS: Final = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
-
 
 Beside = Callable[[SimulatedStage], Coroutine[Any, Any, None]]
 
@@ -63,6 +59,8 @@ class Ended:
     code: Exit
     note: str = ""
     """Why it ended before its time, if it did."""
+    kept: tuple[str, ...] = ()
+    """How to reach what was left standing."""
 
 
 def run_plan(
@@ -85,7 +83,7 @@ def run_plan(
     )
     loop = VirtualLoop(hook=lambda _: hook())
     progress = Progress(console, title_of(plan), now_us=loop.now_us)
-    with Journal(folder, record) as journal, _signals() as caught, _seldom_collected(), progress:
+    with Journal(folder, record) as journal, caught_signals() as caught, _seldom_collected(), progress:
         simulated = SimulatedStage(
             plan, loop=loop, journal=journal, record=record, settings=engine, edges=edges_by_metric(test)
         )
@@ -148,23 +146,6 @@ def _play(
 
 
 @contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Catch the first signal that asks for an end; the second one ends the process at once."""
-    caught: list[int] = []
-
-    def handler(number: int, _frame: FrameType | None) -> None:
-        caught.append(number)
-        signal.signal(number, signal.SIG_DFL)
-
-    previous = {number: signal.signal(number, handler) for number in SIGNALS}
-    try:
-        yield caught
-    finally:
-        for number, before in previous.items():
-            signal.signal(number, before)
-
-
-@contextmanager
 def _seldom_collected() -> Iterator[None]:
     """Collect garbage seldom: a run makes hardly any cycles, and looking for them takes a fifth of its time."""
     before = gc.get_threshold()
@@ -176,10 +157,9 @@ def _seldom_collected() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _stop_if_asked(caught: list[int], progress: Progress, timeout_s: float | None) -> None:
+def _stop_if_asked(caught: list[Signals], progress: Progress, timeout_s: float | None) -> None:
     if caught:
-        name = signal.Signals(caught[0]).name
-        raise StoppedError(f"ended by {name}", SIGNALS[signal.Signals(caught[0])])
+        raise StoppedError(f"ended by {caught[0].name}", ENDS[caught[0]])
     if timeout_s is not None and progress.wall_s > timeout_s:
         raise StoppedError(f"--timeout of {timeout_s:g} s is over", Exit.ENVIRONMENT)
 

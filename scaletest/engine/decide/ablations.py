@@ -326,6 +326,15 @@ _ALL: Final = (
         "domain flips, claimed-set changes",
         change=_with(order=RowOrder.AS_RECEIVED),
     ),
+    Ablation(
+        "AB-SERVED",
+        "our own: served gangs first",
+        "the turn of served gangs before their peers",
+        "a gang that lacks one machine takes a neighbour's on paper, the neighbour the next one's, and Pods wait where "
+        "no machine comes",
+        "binding latency, domain flips",
+        change=_with(served_first=False),
+    ),
 )
 
 ABLATIONS: Final = {ablation.id: ablation for ablation in _ALL}

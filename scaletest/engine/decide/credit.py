@@ -3,10 +3,12 @@
 Capacity counts for a cluster exactly when it is bound to it (or being created for this very row). Rows take their turn
 in order; each claims whole machines in keep order and stops when it is covered, so that what nobody claimed is the
 excess. A gang first gets one domain for the cycle, chosen over what is bound and what could be acquired together.
+Among rows of one priority, gangs that their own machines cover go before all others: a peer that is short acquires, it
+does not take what serves them.
 """
 
 from collections.abc import Callable, Iterable
-from itertools import chain
+from itertools import chain, groupby
 from types import MappingProxyType
 from typing import Final
 
@@ -36,6 +38,7 @@ class Credit:
         self._counts_creating = MachineState.CREATING in rules.credited
         self._claim_gang = _CLAIM_ORDERS[rules.claim_order]
         self._anywhere = rules.credit_scope is CreditScope.ANYWHERE
+        self._served_first = rules.served_first
         self._served_often = (
             rules.own_settles
             and rules.own is Own.GROUP_AND_FINGERPRINT
@@ -46,12 +49,28 @@ class Credit:
     def run(self, turns: list[Turn]) -> None:
         """Give every row its turn; leave the acquirable pools as they were."""
         self._domains.start()
-        for turn in turns:
-            if turn.gang:
-                self._gang(turn)
-            else:
-                self._plain(turn)
+        for _, peers in groupby(turns, key=_priority):
+            for turn in self._without_served(peers) if self._served_first else peers:
+                if turn.gang:
+                    self._gang(turn)
+                else:
+                    self._plain(turn)
         self._fleet.untake(ACQUIRABLE)
+
+    def _without_served(self, peers: Iterable[Turn]) -> list[Turn]:
+        """Give gangs that their own machines cover their turn; return the rows whose turn is still to come."""
+        return [turn for turn in peers if not (turn.gang and self._served(turn))]
+
+    def _served(self, turn: Turn) -> bool:
+        """Claim for a gang whose own machines in one domain cover it; say whether it is one."""
+        if self._served_often and self._still_served(turn):
+            return True
+        pools = self._bound_pools(turn.need)
+        own = self._domains.own_lots(turn, pools)
+        if not own or not self._domains.homes(turn, own):
+            return False
+        self._settle(turn, pools, own)
+        return True
 
     def _plain(self, turn: Turn) -> None:
         for pool in self._bound_pools(turn.need):
@@ -63,10 +82,11 @@ class Credit:
             claim(_usable(turn, mine), keep_rank, turn.wanted, turn.claims)
 
     def _gang(self, turn: Turn) -> None:
-        if self._served_often and self._still_served(turn):
-            return
         pools = self._bound_pools(turn.need)
-        own = self._domains.own_lots(turn, pools)
+        self._settle(turn, pools, self._domains.own_lots(turn, pools))
+
+    def _settle(self, turn: Turn, pools: list[Pool], own: list[Placed]) -> None:
+        """Choose a gang's domain and claim there; what it is going to acquire goes out of sight."""
         turn.choice = self._domains.choose(turn, pools, own)
         domain = turn.choice.domain
         if domain is None:
@@ -132,6 +152,10 @@ class Credit:
             offers = turn.view.domain_offers(self._fleet.pool(state), domain)
             if claim(offers, turn.view.rank(state), wanted, []):
                 return
+
+
+def _priority(turn: Turn) -> int:
+    return turn.ask.precedence[0]
 
 
 def _usable(turn: Turn, lots: Iterable[Lot]) -> Offers:

@@ -93,6 +93,10 @@ class Domains:
                     found.append((lot, place[0], place[1]))
         return found
 
+    def homes(self, turn: Turn, own: list[Placed]) -> list[str]:
+        """Return the domains in which the gang's own machines cover it."""
+        return _covered(_by_domain(own), turn.ask)
+
     def choose(self, turn: Turn, bound: list[Pool], own: list[Placed]) -> Choice:
         """Return the gang's domain for this cycle and the rule that decided."""
         mine = _by_domain(own)

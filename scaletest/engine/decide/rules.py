@@ -152,6 +152,7 @@ class Rules:
 
     acts: bool = True
     order: RowOrder = RowOrder.CANONICAL
+    served_first: bool = True
     fold: Fold = Fold.SUB_MACHINE
     criteria: tuple[tuple[Criterion, Rule], ...] = COMPLETE_CRITERIA
     own: Own = Own.GROUP_AND_FINGERPRINT

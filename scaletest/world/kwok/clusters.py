@@ -1,7 +1,6 @@
 """Clusters: real control planes of five processes each, made by kwokctl, watched and ended by us."""
 
 import asyncio
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from scaletest.world.kwok.components import (
     is_healthy,
 )
 from scaletest.world.kwok.errors import GroundError
-from scaletest.world.kwok.homes import HomeKind, clear_home
+from scaletest.world.kwok.homes import HomeKind, clear_home, replace_file
 from scaletest.world.kwok.kwokctl import (
     CLUSTERS,
     PEER,
@@ -118,13 +117,17 @@ class _Birth:
         deadline = monotonic() + patience_s
         version = await kube_version(self._binaries)
         config = self._home / "kwokctl.yaml"
-        config.write_text(json.dumps(settings(self._binaries, self._ports, kube_version=version)), encoding="utf-8")
+        replace_file(config, settings(self._binaries, self._ports, kube_version=version))  # JSON is YAML
         (self._home / "logs").mkdir()
+        ended: list[str] = []
         for _ in range(_STARTS_MAX):
+            for name in ended:  # or kwokctl may take it for one that runs, until somebody reaps it
+                (self._home / "pids" / f"{name}.pid").unlink(missing_ok=True)
             await self._call_kwokctl(config, deadline)
-            if await self._all_ready(deadline):
+            ended = await self._ended_on_the_way(deadline)
+            if not ended:
                 return self._checked(version)
-        raise self._failed("components ended while the cluster was starting")
+        raise self._failed("it was started several times, and parts of it ended each time", *ended)
 
     async def _call_kwokctl(self, config: Path, deadline: float) -> None:
         """Let kwokctl start what does not run yet, and give up as soon as the cluster cannot come up any more."""
@@ -150,25 +153,25 @@ class _Birth:
         if process.returncode != 0:
             raise self._failed(f"kwokctl ended with {process.returncode}")
 
-    async def _all_ready(self, deadline: float) -> bool:
-        """Wait until every component is healthy; False when one has to be started again.
+    async def _ended_on_the_way(self, deadline: float) -> list[str]:
+        """Wait until every component is healthy, or return at once those that have to be started again.
 
         The controller-manager waits ten seconds for the API server and then ends; on a busy machine that is too short.
         """
         waiting = list(KINDS)
         while waiting:
             self._give_up_if_hopeless(deadline)
-            if any(component_process(self._home, kind.name) is None for kind in KINDS):
-                return False
+            if ended := [kind.name for kind in KINDS if component_process(self._home, kind.name) is None]:
+                return ended
             healthy = [await asyncio.to_thread(is_healthy, kind, self._ports[kind.name]) for kind in waiting]
             waiting = [kind for kind, fine in zip(waiting, healthy, strict=True) if not fine]
             await asyncio.sleep(_POLL_S if waiting else 0)
-        return True
+        return []
 
     def _give_up_if_hopeless(self, deadline: float) -> None:
         for name in (ETCD, APISERVER):
-            if (self._home / "pids" / f"{name}.pid").exists() and self._has_ended(name):
-                raise self._failed(f"{name} ended", first=name)
+            if self._has_ended(name):
+                raise self._failed(f"{name} ended", name)
         if monotonic() > deadline:
             raise self._failed("it was not ready in time")
 
@@ -187,12 +190,12 @@ class _Birth:
         for kind in KINDS:
             process = component_process(self._home, kind.name)
             if process is None:
-                raise self._failed(f"{kind.name} ended", first=kind.name)
+                raise self._failed(f"{kind.name} ended", kind.name)
             made = component(kind, process, self._ports[kind.name], credentials)
             if odd := [f"--{flag}" for flag, value in kind.wanted.items() if made.flags.get(flag) != value]:
                 raise self._failed(f"{kind.name} was started without the {', '.join(odd)} it should have")
             components.append(made)
-        self._see_that_nobody_else_can_connect(components)
+        self._see_who_listens(components)
         self._run.note(self._home, HomeKind.CLUSTER, {each.name: each.process for each in components})
         return KwokCluster(
             name=self._name,
@@ -205,16 +208,19 @@ class _Birth:
             _run=self._run,
         )
 
-    def _see_that_nobody_else_can_connect(self, components: list[Component]) -> None:
+    def _see_who_listens(self, components: list[Component]) -> None:
         found = listeners(each.process.pid for each in components)
+        for each in components:
+            if not any((one.pid, one.port) == (each.process.pid, each.port) for one in found):
+                raise self._failed(f"somebody else answers on port {each.port} of {each.name}", each.name)
         if exposed := open_to_others(found):
             names = {each.process.pid: each.name for each in components}
             where = ", ".join(f"{names[each.pid]} on {each.host}:{each.port}" for each in exposed)
             raise self._failed(f"other machines could connect to {where}")
 
-    def _failed(self, why: str, *, first: str = "") -> GroundError:
-        """Return the error with what the logs say: of the component at fault or those that ended, and of kwokctl."""
-        names = [first] if first else [kind.name for kind in KINDS if self._has_ended(kind.name)]
+    def _failed(self, why: str, *at_fault: str) -> GroundError:
+        """Return the error with what the logs say: of the components at fault or those that ended, and of kwokctl."""
+        names = at_fault or [kind.name for kind in KINDS if self._has_ended(kind.name)]
         words = {name: telling_lines(self._home / "logs" / f"{name}.log") for name in names}
         words["kwokctl"] = telling_lines(self._home / _KWOKCTL_LOG)
         said = [f"{name}: {line}" for name, lines in words.items() for line in lines]

@@ -41,6 +41,7 @@ _ETCD_QUOTA: Final = "8Gi"
 """Far above what a run of a hundred thousand objects writes between two compactions."""
 _TELLING: Final = re.compile(r'^[EF]\d{4} |"level":"(error|fatal|panic|ERROR)"|panic:|[Ee]rror:|address already in use')
 _TAIL_BYTES: Final = 64 * 1024
+_LONGEST_LINE: Final = 300
 
 
 def missing_programs(binaries: Path) -> list[str]:
@@ -142,7 +143,7 @@ def telling_lines(log: Path, *, most: int = 3) -> list[str]:
     except OSError:
         return []
     telling = [line for line in lines if _TELLING.search(line)]
-    return [_words(line) for line in (telling or lines)[-most:]]
+    return [_words(line)[:_LONGEST_LINE] for line in (telling or lines)[-most:]]
 
 
 def _words(line: str) -> str:

@@ -10,6 +10,7 @@ from scaletest.model import Machine, Operator, Requirement, Resources, Spread
 from scaletest.model.attribution import attribution_metadata
 from scaletest.model.demand import INSTANCE_TYPE_KEY, ZONE_KEY
 from scaletest.model.money import MICRO_USD
+from scaletest.model.resources import COMMON_RESOURCES
 from scaletest.ports.cluster import Owner, PodTemplate
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "node",
     "owner_from",
     "placed_pod",
+    "pod",
     "priority_class",
     "priority_class_name",
     "replica_set",
@@ -104,7 +106,7 @@ def _pod_spec(owner: Owner) -> Json:
         affinity["podAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     return {
         "containers": [
-            {"name": "main", "image": "none", "resources": _resources(template.requests)},
+            {"name": "main", "image": "none", "resources": _room(template.requests)},
         ],
         "priorityClassName": priority_class_name(template.priority),
         "affinity": affinity,
@@ -123,16 +125,16 @@ def _pod_spec(owner: Owner) -> Json:
     }
 
 
+def _room(requests: Resources) -> Json:
+    """Return what a container asks for; devices cannot be overcommitted, and so they need a limit."""
+    wanted = quantities(requests)
+    limits = {name: amount for name, amount in wanted.items() if name not in COMMON_RESOURCES}
+    return {"requests": wanted, "limits": limits} if limits else {"requests": wanted}
+
+
 def _expression(requirement: Requirement) -> Json:
     values = {"values": list(requirement.values)} if requirement.values else {}
     return {"key": requirement.key, "operator": str(requirement.operator), **values}
-
-
-def _resources(requests: Resources) -> Json:
-    """Return what a container asks for. Devices (names with a domain) are refused unless their limit is as high."""
-    asked = quantities(requests)
-    devices = {name: amount for name, amount in asked.items() if "/" in name}
-    return {"requests": asked, "limits": devices} if devices else {"requests": asked}
 
 
 def quantities(resources: Resources) -> dict[str, str]:
@@ -186,6 +188,12 @@ def _required(affinity: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _uusd(text: str) -> int:
     return round(Decimal(text) * MICRO_USD)
+
+
+def pod(owner: Owner, name: str) -> bytes:
+    """Return the JSON of one Pod that nobody owns and the scheduler is to place."""
+    metadata = {**_pod_metadata(owner), "name": name, "namespace": NAMESPACE}
+    return orjson.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _pod_spec(owner)})
 
 
 def placed_pod(owner: Owner, owner_uid: str) -> tuple[bytes, bytes, bytes]:

@@ -72,7 +72,7 @@ class ProcessId:
     def cost(self) -> Cost | None:
         """Return CPU time and memory, or None when the process is gone."""
         fields = _stat(self.pid)
-        if fields is None or int(fields[19]) != self.started_ticks:
+        if fields is None or fields[0] in _GONE_STATES or int(fields[19]) != self.started_ticks:
             return None
         ticks = int(fields[11]) + int(fields[12])
         return Cost(ticks * 1_000_000 // _TICKS_PER_SECOND, int(fields[21]) * _PAGE_BYTES)

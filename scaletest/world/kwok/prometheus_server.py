@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import os
+import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +77,7 @@ def control_plane(cluster: KwokCluster, *, interval_ms: int = 15_000) -> list[Sc
 class PrometheusServer:
     """A running server. Its database stays in the run's folder when it ends."""
 
-    def __init__(self, home: Path, run: LiveRun, process: asyncio.subprocess.Process, port: int) -> None:
+    def __init__(self, home: Path, run: LiveRun, process: "subprocess.Popen[bytes]", port: int) -> None:
         self._home, self._run, self._process, self._port = home, run, process, port
         self._identity = identify(process.pid)
         self._scraped: tuple[Scraped, ...] = ()
@@ -111,7 +112,7 @@ class PrometheusServer:
     async def stop(self) -> None:
         """End the server."""
         await clear_home(self._home, run=self._run.entry.run, logs=None)
-        await self._process.wait()
+        self._process.wait()  # it has ended; this takes its exit code from the system
         self._run.release(self._home)
 
     async def ready(self, scraped: tuple[Scraped, ...]) -> None:
@@ -121,8 +122,8 @@ class PrometheusServer:
             self._run.note(self._home, HomeKind.PROCESS, {"prometheus": self._identity})
         deadline = monotonic() + _START_S
         while (await asyncio.to_thread(_asked, self._port, "GET", "/-/ready"))[0] != http.HTTPStatus.OK:
-            if self._process.returncode is not None:
-                raise _failed(self._home, f"it ended with {self._process.returncode}")
+            if (code := self._process.poll()) is not None:
+                raise _failed(self._home, f"it ended with {code}")
             if monotonic() > deadline:
                 raise _failed(self._home, f"it was not ready after {_START_S:g} s")
             await asyncio.sleep(_POLL_S)
@@ -139,28 +140,33 @@ async def start_prometheus(run: LiveRun, binaries: Path, scraped: Iterable[Scrap
         )
     home, port, wanted = run.folder / "prometheus", run.ports.take(1)[0], tuple(scraped)
     run.claim(home, HomeKind.PROCESS)
+    _write_config(home, wanted)
+    server = PrometheusServer(home, run, _started(program, home, port), port)
     try:
-        _write_config(home, wanted)
-        with (home / _LOG).open("wb") as log:
-            process = await asyncio.create_subprocess_exec(
+        await server.ready(wanted)
+    except BaseException:
+        await server.stop()
+        raise
+    return server
+
+
+def _started(program: Path, home: Path, port: int) -> "subprocess.Popen[bytes]":
+    # Not a process of the event loop, which would kill it at its own end: the server of a kept run lives on.
+    with (home / _LOG).open("wb") as log:
+        return subprocess.Popen(  # noqa: S603 - our own argv
+            [
                 program,
                 f"--config.file={home / _CONFIG}",
                 f"--storage.tsdb.path={home / 'data'}",
                 f"--web.listen-address={LOOPBACK}:{port}",
                 "--web.enable-lifecycle",  # a reload that is acknowledged, unlike one by signal
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                umask=0o077,
-                start_new_session=True,  # Ctrl-C is for us; what was scraped is still to be read
-            )
-        server = PrometheusServer(home, run, process, port)
-        await server.ready(wanted)
-    except BaseException:
-        await clear_home(home, run=run.entry.run, logs=None)
-        run.release(home)
-        raise
-    return server
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            umask=0o077,
+            start_new_session=True,  # Ctrl-C is for us; what was scraped is still to be read
+        )
 
 
 def _write_config(home: Path, scraped: Iterable[Scraped]) -> None:

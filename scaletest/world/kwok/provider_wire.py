@@ -43,7 +43,7 @@ def provider_routes(provider: Provider) -> list[web.RouteDef]:
                 "revision": found.revision,
                 "machines": [machine_json(machine) for machine in found.machines],
                 "removed": found.removed,
-                "metadata": found.metadata,
+                "metadata": {machine: dict(each) for machine, each in found.metadata.items()},
             }
         )
 
@@ -80,11 +80,11 @@ class RemoteProvider:
 
     async def create(self, machine: str, *, token: Token, metadata: Mapping[str, str]) -> Machine:
         """Bring a Speculative machine to Idle."""
-        return await self._call("create", machine, token=token, metadata=metadata)
+        return await self._call("create", machine, token=token, metadata=dict(metadata))
 
     async def configure(self, machine: str, *, cluster: str, token: Token, metadata: Mapping[str, str]) -> Machine:
         """Bring an Idle machine into a cluster."""
-        return await self._call("configure", machine, cluster=cluster, token=token, metadata=metadata)
+        return await self._call("configure", machine, cluster=cluster, token=token, metadata=dict(metadata))
 
     async def drain(self, machine: str, *, grace_us: int, token: Token) -> Machine:
         """Take a Configured machine out of its cluster."""
@@ -99,21 +99,22 @@ class RemoteProvider:
         try:
             async with self._session.get(_LIST, params={"after": after}) as response:
                 found = orjson.loads(await response.read())
-        except aiohttp.ClientError as error:
+        except (aiohttp.ClientError, orjson.JSONDecodeError) as error:
             raise ProviderError(f"the provider cannot be reached: {error}") from error
         machines = tuple(map(machine_from, found["machines"]))
         return Listing(found["revision"], machines, tuple(found["removed"]), found["metadata"])
 
-    async def _call(self, call: str, machine: str, **arguments: object) -> Machine:
+    async def _call(self, call: str, machine: str, *, token: Token, **arguments: object) -> Machine:
         path = _CALL.format(call=call, machine=machine)
+        body = orjson.dumps({**arguments, "token": [*token]})
         try:
-            async with self._session.post(path, data=orjson.dumps(arguments)) as response:
-                body = orjson.loads(await response.read())
+            async with self._session.post(path, data=body) as response:
+                answer = orjson.loads(await response.read())
         except (aiohttp.ClientError, orjson.JSONDecodeError) as error:
             raise ProviderError(f"{call} {machine}: the provider cannot be reached: {error}") from error
-        if "error" in body:
-            raise _ERRORS[body["error"]](body["message"])
-        return machine_from(body)
+        if "error" in answer:
+            raise _ERRORS[answer["error"]](answer["message"])
+        return machine_from(answer)
 
 
 def machine_json(machine: Machine) -> dict[str, Any]:

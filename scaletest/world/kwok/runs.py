@@ -138,6 +138,12 @@ def runs_folder() -> Path:
 
 def register_run(run: str, folder: Path) -> LiveRun:
     """Register a run of this process. The name must be new, and the folder the run's own."""
+    if not Path("/proc/self/stat").exists():
+        raise GroundError(
+            f"run {run} cannot start",
+            why="real clusters are watched through /proc, which this system does not have",
+            remedy="use Linux, or --substrate sim",
+        )
     path = _entry_path(run)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.parent.chmod(0o700)

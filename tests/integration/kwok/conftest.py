@@ -1,11 +1,14 @@
-"""Real clusters: the folder of binaries they need, and a register of runs that is the test's own."""
+"""Real clusters: the folder of binaries they need, and runs in a register that is the tests' own."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from real_clusters import toolchain_folder
+from scaletest.world.kwok.homes import clear_home
+from scaletest.world.kwok.runs import LiveRun, register_run
 
 
 @pytest.fixture(scope="session")
@@ -16,8 +19,20 @@ def toolchain() -> Path:
 
 @pytest.fixture(scope="module")
 def register(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Keep runs of this module's tests in a register of their own."""
+    """Keep the runs of a module's tests in a register of their own."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder))
         yield folder
+
+
+@pytest.fixture
+def run(register: Path, tmp_path: Path) -> Iterator[LiveRun]:
+    """Return a run of which nothing is left after the test, however that ends."""
+    made = register_run("tested-1", tmp_path / "run")
+    yield made
+    for home in made.entry.homes:
+        asyncio.run(clear_home(home, run="tested-1", logs=None))
+        made.release(home)
+    made.end()
+    assert not (register / "scaletest" / "runs" / "tested-1.json").exists()

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import ssl
 import stat
 import subprocess
@@ -18,11 +19,12 @@ import pytest
 
 from scaletest.world.kwok.clusters import KwokCluster, create_cluster
 from scaletest.world.kwok.components import APISERVER, CONTROLLER_MANAGER, ETCD, KWOK_CONTROLLER, SCHEDULER
+from scaletest.world.kwok.errors import GroundError
 from scaletest.world.kwok.listeners import listeners
 from scaletest.world.kwok.processes import ProcessId, processes_naming
 from scaletest.world.kwok.runs import LiveRun, register_run, registered_runs
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 _NAMES = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK_CONTROLLER)
 _PROGRAMS = (*_NAMES, "kwokctl", "prometheus")
@@ -40,14 +42,10 @@ time.sleep(600)
 
 
 @pytest.fixture(scope="module")
-def run(register: Path, tmp_path_factory: pytest.TempPathFactory) -> LiveRun:
+def clusters(register: Path, toolchain: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[KwokCluster]]:
+    """Return two clusters that were made at the same time."""
     assert register.is_dir()
-    return register_run("tested-1", tmp_path_factory.mktemp("run"))
-
-
-@pytest.fixture(scope="module")
-def clusters(run: LiveRun, toolchain: Path) -> Iterator[list[KwokCluster]]:
-    """Two clusters that were made at the same time."""
+    run = register_run("shared-1", tmp_path_factory.mktemp("shared"))
 
     async def created() -> list[KwokCluster]:
         both = [create_cluster(name, run=run, binaries=toolchain) for name in ("c1", "c2")]
@@ -57,6 +55,7 @@ def clusters(run: LiveRun, toolchain: Path) -> Iterator[list[KwokCluster]]:
     yield made
     for cluster in made:
         asyncio.run(cluster.destroy())
+    run.end()
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +84,7 @@ def test_what_is_secret_is_for_this_user_alone(cluster: KwokCluster) -> None:
     files = (cluster.kubeconfig, cluster.credentials.key, cluster.home / "scaletest.json")
 
     assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 3
-    assert not [path for path in cluster.home.rglob("*") if not path.is_symlink() and path.stat().st_mode & 0o077]
+    assert stat.S_IMODE(cluster.home.stat().st_mode) == 0o700
 
 
 def test_no_limit_stands_between_a_client_and_the_cluster(cluster: KwokCluster) -> None:
@@ -105,11 +104,11 @@ def test_no_limit_stands_between_a_client_and_the_cluster(cluster: KwokCluster) 
 def test_a_stopped_component_is_not_dead_and_goes_on(cluster: KwokCluster) -> None:
     process = cluster.component(CONTROLLER_MANAGER).process
 
-    cluster.pause(CONTROLLER_MANAGER)
+    process.send(signal.SIGSTOP)
     _wait(lambda: _state(process) == "T")
     assert cluster.dead() == ()
 
-    cluster.resume(CONTROLLER_MANAGER)
+    process.send(signal.SIGCONT)
     _wait(lambda: _state(process) != "T")
 
 
@@ -125,7 +124,7 @@ def test_a_killed_component_is_named_and_the_rest_is_ended(run: LiveRun, toolcha
     cluster.component(SCHEDULER).process.send(signal.SIGKILL)
     _wait(lambda: cluster.dead() == (SCHEDULER,))
     assert cluster.costs()[SCHEDULER] is None
-    cluster.pause(CONTROLLER_MANAGER)
+    cluster.component(CONTROLLER_MANAGER).process.send(signal.SIGSTOP)
 
     asyncio.run(cluster.destroy(logs=tmp_path / "logs"))
 
@@ -161,6 +160,60 @@ def test_clusters_of_a_runner_that_was_killed_are_found_and_removed(
     assert not (folder / "clusters" / "c1").exists()
     assert (folder / "logs" / "c1" / "etcd.log").is_file()
     assert "killed-1" not in {entry.run for entry in registered_runs()[0]}
+
+
+def test_a_runner_killed_while_its_cluster_starts_leaves_nothing_that_goes_on_starting(
+    register: Path, toolchain: Path, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "XDG_STATE_HOME": str(register)}
+    home = tmp_path / "run" / "clusters" / "c1"
+    with subprocess.Popen([sys.executable, "-c", _RUNNER, tmp_path / "run", toolchain], env=environment) as runner:
+        _wait((home / "pids" / "etcd.pid").exists)
+        runner.kill()
+    assert processes_naming(home, ("kwokctl",)) != []
+
+    assert _scaletest("clusters", "destroy", env=environment).returncode == 0
+
+    assert processes_naming(home, _PROGRAMS) == []
+    assert not home.exists()
+
+
+def test_an_api_server_that_starts_slowly_does_not_cost_the_cluster_a_component(
+    run: LiveRun, toolchain: Path, tmp_path: Path
+) -> None:
+    binaries = tmp_path / "bin"
+    binaries.mkdir()
+    for program in toolchain.iterdir():
+        (binaries / program.name).symlink_to(program)
+    slow, real = binaries / APISERVER, toolchain.absolute() / APISERVER
+    slow.unlink()
+    # The controller-manager gives up after ten seconds.
+    slow.write_text(f'#!/bin/sh\n[ "$1" = --version ] || sleep 12\nexec {real} "$@"\n', encoding="utf-8")
+    slow.chmod(0o755)
+
+    cluster = asyncio.run(create_cluster("c1", run=run, binaries=binaries))
+
+    assert cluster.dead() == ()
+    kwokctl = (cluster.home / "logs" / "kwokctl.log").read_text(encoding="utf-8")
+    assert "Cluster already exists" in kwokctl  # it was called a second time
+
+
+@pytest.mark.parametrize("component", [APISERVER, SCHEDULER])
+def test_a_port_that_somebody_took_is_said_to_be_taken(
+    run: LiveRun, toolchain: Path, component: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = run.ports.take(6)
+    monkeypatch.setattr(run.ports, "take", lambda count: ports[:count])
+    with (
+        socket.create_server(("127.0.0.1", ports[_NAMES.index(component)])),
+        pytest.raises(GroundError, match="address already in use") as caught,
+    ):
+        asyncio.run(create_cluster("c1", run=run, binaries=toolchain))
+
+    assert caught.value.remedy.startswith("another program took the port meanwhile: run again")
+    assert f"\n  {component}: " in caught.value.why
+    assert run.entry.homes == ()
+    assert processes_naming(run.folder, _PROGRAMS) == []
 
 
 def _scaletest(*argv: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -9,19 +9,13 @@ from scaletest.world.kwok.clusters import create_cluster
 from scaletest.world.kwok.errors import GroundError
 from scaletest.world.kwok.kwokctl import PROGRAMS
 from scaletest.world.kwok.processes import identify
-from scaletest.world.kwok.runs import LiveRun, register_run, registered_runs
+from scaletest.world.kwok.runs import LiveRun, registered_runs
 
 _COMPONENT = """#!/bin/sh
 # A component that says one thing and lives on, or not.
 echo 'I1116 10:00:00.000000 1 main.go:1] starting'
 exec sleep 60
 """
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LiveRun:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return register_run("fake-1", tmp_path / "run")
 
 
 def _binaries(folder: Path, kwokctl: str) -> Path:

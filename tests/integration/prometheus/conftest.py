@@ -1,7 +1,6 @@
 """A real Prometheus on loopback: databases made by promtool, servers that end with their test."""
 
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,21 +10,22 @@ from threading import Timer
 import pytest
 
 from scaletest.world.kwok.prometheus import Server
+from scaletest.world.kwok.toolchain import Places, survey
 
 START_S = 30.0
 STOP_S = 10.0
 
 
 @pytest.fixture(scope="session")
-def programs() -> dict[str, str]:
-    found = {name: shutil.which(name) for name in ("prometheus", "promtool")}
-    if missing := sorted(name for name, path in found.items() if path is None):
-        pytest.skip(f"{' and '.join(missing)} not found: install Debian's package prometheus")
-    return {name: path for name, path in found.items() if path is not None}
+def programs() -> dict[str, Path]:
+    (prometheus,) = (search for search in survey(Places.of()) if search.family.name == "prometheus")
+    if prometheus.supply is None:
+        pytest.skip(f"prometheus and promtool are missing ({prometheus.reason}): run `make toolchain`")
+    return dict(prometheus.supply.paths)
 
 
 @pytest.fixture
-def loaded(programs: dict[str, str], tmp_path: Path) -> Callable[[bytes], Path]:
+def loaded(programs: dict[str, Path], tmp_path: Path) -> Callable[[bytes], Path]:
     """Return what turns OpenMetrics text into a Prometheus database, by promtool and by nothing of ours."""
 
     def load(text: bytes) -> Path:
@@ -45,7 +45,7 @@ def loaded(programs: dict[str, str], tmp_path: Path) -> Callable[[bytes], Path]:
 
 
 @pytest.fixture
-def serving(programs: dict[str, str], tmp_path: Path) -> Iterator[Callable[..., Server]]:
+def serving(programs: dict[str, Path], tmp_path: Path) -> Iterator[Callable[..., Server]]:
     """Return what starts a server on a database; each is stopped after the test."""
     with ExitStack() as stack:
 
@@ -53,7 +53,7 @@ def serving(programs: dict[str, str], tmp_path: Path) -> Iterator[Callable[..., 
             file = tmp_path / "prometheus.yml"
             file.write_text(config, encoding="utf-8")
             argv = [
-                programs["prometheus"],
+                str(programs["prometheus"]),
                 f"--config.file={file}",
                 f"--storage.tsdb.path={database}",
                 "--storage.tsdb.retention.time=100y",  # staged runs happened at a fixed instant, years ago

@@ -41,7 +41,7 @@ ASKED_FOR = {
 
 
 def test_the_register_lists_every_ablation_that_is_asked_for() -> None:
-    assert set(ABLATIONS) >= ASKED_FOR | {"AB-ROWS"}
+    assert set(ABLATIONS) >= ASKED_FOR | {"AB-ROWS", "AB-SERVED"}
     assert all(a.adr and a.removes and a.breaks and a.gate for a in ABLATIONS.values())
 
 

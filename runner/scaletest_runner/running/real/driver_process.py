@@ -28,7 +28,7 @@ from scaletest_runner.judging import saved_record
 from scaletest_runner.running.bars import edges_by_metric
 from scaletest_runner.running.book import Book
 from scaletest_runner.running.phases import collect, play
-from scaletest_runner.running.real.engine_proxy import EngineProxy
+from scaletest_runner.running.real.engine_proxy import EngineDiedError, EngineProxy
 from scaletest_runner.running.real.serving import (
     ProcessCosts,
     failing_loop,
@@ -132,9 +132,9 @@ class DriverProcess:
         """Play the phases to their end."""
         await play(self.stage, entered=self._entered)
 
-    async def break_off(self, reason: str) -> None:
+    async def break_off(self, outcome: str, reason: str) -> None:
         """End before the end: note it, and write down what is open."""
-        self.stage.book.break_off("interrupted", reason)
+        self.stage.book.break_off(outcome, reason)
         self._entered("collect")
         await collect(self.stage)
 
@@ -200,11 +200,14 @@ async def _main(spec: RunSpec, spec_path: Path) -> None:
         try:
             await playing
         except asyncio.CancelledError:
-            if asked.done() and asked.exception() is None:
-                await process.break_off(f"ended by {asked.result()}")
+            failure = asked.exception() if asked.done() else None
+            if isinstance(failure, EngineDiedError):
+                await process.break_off("failed", str(failure))
+            elif failure is not None:
+                await process.break_off("failed", f"a part of the harness failed: {failure!r}")
+                raise failure from None
             else:
-                await process.break_off(f"a part of the harness failed: {asked.exception()!r}")
-                raise
+                await process.break_off("interrupted", f"ended by {asked.result()}")
         finally:
             await crew.stop()
             await process.close()

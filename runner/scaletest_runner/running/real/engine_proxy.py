@@ -18,7 +18,6 @@ __all__ = ["EngineDiedError", "EngineProxy"]
 _POLL_S: Final = 0.5
 _LOOK_S: Final = 0.1
 _STOP_S: Final = 10.0
-_TAIL: Final = 5
 
 
 class EngineDiedError(PhaseFailedError):
@@ -116,5 +115,5 @@ class EngineProxy:
 
     def _check(self) -> None:
         if self._process is not None and (code := self._process.returncode) is not None:
-            lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
-            raise EngineDiedError(f"the engine ended by itself with {code}: {' / '.join(lines[-_TAIL:])}")
+            last = self._log.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
+            raise EngineDiedError(f"the engine ended by itself with {code}: {last}")

@@ -140,6 +140,14 @@ class Ground:
             await self.prometheus.stop()
         self._run.end()
 
+    def reached_by(self) -> Iterator[str]:
+        """Yield how what was kept can be reached, and how it is ended."""
+        for cluster in self.clusters:
+            yield f"{cluster.name}: kubectl --kubeconfig {cluster.kubeconfig} get pods"
+        if self.prometheus is not None:
+            yield f"Prometheus: {self.prometheus.server.url}"
+        yield f"end them: scaletest clusters destroy {self._run.entry.run}"
+
 
 def _access(cluster: KwokCluster) -> ClusterAccess:
     shown = cluster.credentials

@@ -5,6 +5,7 @@ import json
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from signal import Signals
 from typing import Any, Final
 
 from rich.console import Console
@@ -28,7 +29,8 @@ from scaletest_runner.running.progress import Progress, Reading
 from scaletest_runner.running.real.costs import CostBook
 from scaletest_runner.running.real.driver_process import SCRAPE_INTERVAL_US
 from scaletest_runner.running.real.ground import Ground, GroundLostError
-from scaletest_runner.running.run import SIGNALS, Ended, StoppedError, judged, record_of, title_of, write_plan
+from scaletest_runner.running.run import Ended, StoppedError, judged, record_of, title_of, write_plan
+from scaletest_runner.signals import ENDS
 
 __all__ = ["Asked", "run_on_clusters"]
 
@@ -66,7 +68,7 @@ class _RealRun:
         self._clock = SystemClock.starting_now()
         self._epoch_ms = time.time_ns() // 1_000_000
         self._progress = Progress(console, title_of(plan))
-        self._caught: list[int] = []
+        self._caught: list[Signals] = []
         self._lost: GroundLostError | None = None
         self._phase = ""
         self._told: dict[str, Any] = {}
@@ -75,7 +77,7 @@ class _RealRun:
 
     async def run(self) -> Ended:
         loop = asyncio.get_running_loop()
-        for number in SIGNALS:
+        for number in ENDS:
             loop.add_signal_handler(number, self._caught.append, number)
         await destroy_leftovers()
         folder = self._asked.folder
@@ -93,7 +95,8 @@ class _RealRun:
                 raise
             self._enter("destroy")
             await self._take_down(ground, well=ended.code is Exit.PASS)
-        return ended
+        kept = tuple(ground.reached_by()) if self._asked.keep else ()
+        return replace(ended, kept=kept)
 
     async def _play(self, ground: Ground) -> StoppedError | None:
         """Raise the ground and follow the driver to its end; say what ended it before its time."""
@@ -173,8 +176,7 @@ class _RealRun:
         drift_us = (time.time_ns() // 1_000_000 - self._epoch_ms) * _US_PER_MS - self._clock.now_us()
         self._clock_step_us = max(self._clock_step_us, abs(drift_us))
         if self._caught:
-            number = next(each for each in SIGNALS if each == self._caught[0])
-            raise StoppedError(f"ended by {number.name}", SIGNALS[number])
+            raise StoppedError(f"ended by {self._caught[0].name}", ENDS[self._caught[0]])
         if self._asked.timeout_s is not None and self._progress.wall_s > self._asked.timeout_s:
             raise StoppedError(f"--timeout of {self._asked.timeout_s:g} s is over", Exit.ENVIRONMENT)
         ground.check()

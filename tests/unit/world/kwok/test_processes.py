@@ -61,6 +61,7 @@ def test_a_process_is_alive_until_it_has_ended_even_if_nobody_reaps_it(started: 
     _wait(lambda: not process.alive())
     assert Path(f"/proc/{process.pid}/stat").exists()  # a zombie: its parent, this test, has not looked
     assert not process.send(signal.SIGKILL)
+    assert process.cost() is None
 
 
 def test_a_number_used_again_is_another_process(started: _Started) -> None:
