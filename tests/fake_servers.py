@@ -3,7 +3,7 @@
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -64,7 +64,7 @@ class Watches:
     open and says nothing.
     """
 
-    def __init__(self, script: dict[str, list[Sequence["bytes | asyncio.Event | int"]]]) -> None:
+    def __init__(self, script: dict[str, list[list[Any]]]) -> None:
         self._script = script
         self.asked: list[tuple[str, str]] = []
 

@@ -46,7 +46,7 @@ async def _changes(watch: KubeWatch, count: int) -> list[Change]:
     found: list[Change] = []
     while len(found) < count:
         batch = await watch.next()
-        found += [event.change for event in (*batch.pods, *batch.nodes)]
+        found += [event.change for event in batch.pods] + [event.change for event in batch.nodes]
     return found
 
 
