@@ -183,6 +183,7 @@ class KubeScene(Scene):
         # Where a reader is who was away for long. The kind CapacityRequest is younger than etcd's first revision, so
         # that no server can go on from there.
         for position in self.cluster._listed.values():
+            assert position.requests is not None
             position.requests.revision = 1
 
 

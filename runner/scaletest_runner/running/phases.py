@@ -125,9 +125,8 @@ def _timeline(stage: Stage) -> list[tuple[int, Callable[[], Awaitable[None]]]]:
 async def _linger(stage: Stage) -> None:
     """Let load and watches go on, so that the last requests of the soak can be judged."""
     await stage.scraper.pass_time(stage.clock.now_us() + stage.plan.linger_us)
-    stage.scraper.scrape(whole=True)
-    stage.book.mark(linger_end_us=stage.clock.now_us())
     await stage.scraper.last()
+    stage.book.mark(linger_end_us=stage.clock.now_us())
 
 
 @dataclass(frozen=True, slots=True)

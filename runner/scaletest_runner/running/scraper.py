@@ -46,7 +46,8 @@ class Scraper:
         await self._clock.sleep_until(until_us)
 
     async def last(self) -> None:
-        """Wait for nothing: every scrape was made when it was asked for."""
+        """Scrape once more, everything."""
+        self.scrape(whole=True)
 
     def scrape(self, *, whole: bool = False) -> None:
         """Scrape now; `whole` writes every value, as the boundaries of a window need."""

@@ -54,7 +54,7 @@ class Scrapes(Protocol):
         """Scrape now, where that is ours to do."""
 
     async def last(self) -> None:
-        """Wait until what has happened so far was scraped."""
+        """See to it that what has happened so far is scraped."""
 
 
 @dataclass

@@ -46,10 +46,16 @@ _ACKNOWLEDGED: Final = b'{"status":{"phase":"Acknowledged"}}'
 
 
 class KubeCluster:
-    """One cluster as one process sees it. `max_pods` is what a Node takes, whatever their size."""
+    """One cluster as one process sees it. `max_pods` is what a Node takes, whatever their size.
 
-    def __init__(self, name: str, *, api: ApiServer, clock: Clock, max_pods: int) -> None:
+    Who makes all requests himself knows of them, and need not be shown what he did.
+    """
+
+    def __init__(
+        self, name: str, *, api: ApiServer, clock: Clock, max_pods: int, watches_requests: bool = True
+    ) -> None:
         self._name, self._api, self._clock, self._max_pods = name, api, clock, max_pods
+        self._watches_requests = watches_requests
         self._numbers = PodNumbers()
         self._removed: dict[str, bool] = {}
         self._owners: dict[int, Owner] = {}
@@ -72,12 +78,13 @@ class KubeCluster:
             owners, requests = await asyncio.gather(self._learn_owners(), self._read(_REQUESTS, metadata=True))
         there = [each for each in pods["items"] or () if each["metadata"]["uid"] not in gone]
         revision = _revision(pods)
+        requested = Stream(_REQUESTS, revision=_revision(requests), metadata=True)
         told = Sightings(self._numbers, self._removed)
         listing = told.listed(there, requests["items"] or (), owners, revision)
         self._listed[revision] = Position(
             pods=Stream(_PODS, revision=revision),
             nodes=Stream(_NODES, revision=revision),
-            requests=Stream(_REQUESTS, revision=_revision(requests), metadata=True),
+            requests=requested if self._watches_requests else None,
             sightings=told,
             seen_us=self._clock.now_us(),
             newest=self._numbers.newest,

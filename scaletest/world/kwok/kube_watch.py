@@ -36,7 +36,7 @@ class Position:
     """
 
     def __init__(
-        self, *, pods: Stream, nodes: Stream, requests: Stream, sightings: Sightings, seen_us: int, newest: int
+        self, *, pods: Stream, nodes: Stream, requests: Stream | None, sightings: Sightings, seen_us: int, newest: int
     ) -> None:
         self.pods, self.nodes, self.requests = pods, nodes, requests
         self.sightings = sightings
@@ -44,6 +44,11 @@ class Position:
         self.newest = newest
         self.revision = pods.revision
         """The number by which the port knows this position: the last one told. Streams may be further, with no news."""
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """Return what is read."""
+        return tuple(stream for stream in (self.pods, self.nodes, self.requests) if stream is not None)
 
 
 class KubeWatch:
@@ -56,7 +61,7 @@ class KubeWatch:
         self._error: Exception | None = None
         self._tasks = [
             asyncio.get_running_loop().create_task(self._read(api, stream), name=f"watch {stream.path}")
-            for stream in (position.pods, position.nodes, position.requests)
+            for stream in position.streams
         ]
 
     async def next(self) -> WatchBatch:
@@ -79,7 +84,7 @@ class KubeWatch:
     def _batch(self) -> WatchBatch:
         position = self._position
         after_us, told = position.seen_us, position.sightings
-        tell: dict[Stream, Callable[[str, dict[str, Any]], Any]] = {
+        tell: dict[Stream | None, Callable[[str, dict[str, Any]], Any]] = {
             position.pods: told.pod, position.nodes: told.node, position.requests: told.request,
         }  # fmt: skip
         pods: list[PodEvent] = []

@@ -10,7 +10,6 @@ from scaletest.model import Machine, Operator, Requirement, Resources, Spread
 from scaletest.model.attribution import attribution_metadata
 from scaletest.model.demand import INSTANCE_TYPE_KEY, ZONE_KEY
 from scaletest.model.money import MICRO_USD
-from scaletest.model.resources import COMMON_RESOURCES
 from scaletest.ports.cluster import Owner, PodTemplate
 
 __all__ = [
@@ -106,7 +105,7 @@ def _pod_spec(owner: Owner) -> Json:
         affinity["podAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     return {
         "containers": [
-            {"name": "main", "image": "none", "resources": _room(template.requests)},
+            {"name": "main", "image": "none", "resources": _resources(template.requests)},
         ],
         "priorityClassName": priority_class_name(template.priority),
         "affinity": affinity,
@@ -125,16 +124,16 @@ def _pod_spec(owner: Owner) -> Json:
     }
 
 
-def _room(requests: Resources) -> Json:
-    """Return what a container asks for; devices cannot be overcommitted, and so they need a limit."""
-    wanted = quantities(requests)
-    limits = {name: amount for name, amount in wanted.items() if name not in COMMON_RESOURCES}
-    return {"requests": wanted, "limits": limits} if limits else {"requests": wanted}
-
-
 def _expression(requirement: Requirement) -> Json:
     values = {"values": list(requirement.values)} if requirement.values else {}
     return {"key": requirement.key, "operator": str(requirement.operator), **values}
+
+
+def _resources(requests: Resources) -> Json:
+    """Return what a container asks for. Devices (names with a domain) are refused unless their limit is as high."""
+    asked = quantities(requests)
+    devices = {name: amount for name, amount in asked.items() if "/" in name}
+    return {"requests": asked, "limits": devices} if devices else {"requests": asked}
 
 
 def quantities(resources: Resources) -> dict[str, str]:

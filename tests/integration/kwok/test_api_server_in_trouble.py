@@ -17,7 +17,7 @@ from scaletest.world.kwok.api import ApiError
 from scaletest.world.kwok.components import APISERVER
 from scaletest.world.kwok.runs import LiveRun
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 _DONE = {Answer.OK, Answer.CONFLICT, Answer.NOT_FOUND}
 

@@ -61,7 +61,7 @@ class EngineProcess:
             clock=clock,
             provider=self._provider,
             clusters=[
-                KubeCluster(name, api=api, clock=clock, max_pods=plan.max_pods)
+                KubeCluster(name, api=api, clock=clock, max_pods=plan.max_pods, watches_requests=False)
                 for name, api in zip(names, self._apis, strict=True)
             ],
             wires=self._wires,

@@ -187,7 +187,8 @@ class _RealRun:
         record = saved_record(folder)
         journal = Journal(folder, record, fresh=False)
         if ground.prometheus is not None and not ground.prometheus.dead():
-            end_us = min(now_us, (record.marks.linger_end_us or now_us) + 2 * SCRAPE_INTERVAL_US)
+            # What is scraped after the last mark finds nobody at home, and says nothing about the run.
+            end_us = record.marks.linger_end_us or now_us
             metrics = await asyncio.to_thread(
                 read_samples,
                 ground.prometheus.server,

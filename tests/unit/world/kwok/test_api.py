@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from aiohttp import web
-from fake_servers import opened, served
 
+from fake_servers import opened, served
 from scaletest.ports.cluster import Answer
 from scaletest.world.kwok import api as api_module
 from scaletest.world.kwok.api import ApiError, Call

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from fake_servers import node, pod, request_for
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fake_servers import node, pod, request_for
 from scaletest.ports.cluster import SEATS, Change, Gone, NodeEvent, PodEvent
 from scaletest.world.kwok.sightings import PodNumbers, Sightings
 
