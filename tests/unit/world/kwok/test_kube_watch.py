@@ -201,6 +201,19 @@ def test_a_watch_that_is_closed_says_so_to_whoever_waits() -> None:
     asyncio.run(story())
 
 
+def test_a_fault_of_our_own_is_not_waited_for_in_vain() -> None:
+    def faulty(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("a bug")
+
+    async def story() -> None:
+        async with served(Watches({})) as url, opened(url) as api:
+            api.stream = faulty  # type: ignore[method-assign]
+            with pytest.raises(RuntimeError, match="a bug"):
+                await KubeWatch(api, SystemClock.starting_now(), _position()).next()
+
+    asyncio.run(story())
+
+
 def test_a_watch_can_be_closed_before_it_is_open_and_twice() -> None:
     async def hangs(_: web.BaseRequest) -> web.StreamResponse:
         await asyncio.sleep(60)
