@@ -8,10 +8,10 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test unit lint format toolchain bench bench-kwok e2e soak corruptions schema golden lock clean
+.PHONY: help setup run test unit lint format toolchain bench bench-kwok coverage-diff e2e soak corruptions schema golden lock clean
 
 help: ## show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with the scaletest command in it
 
@@ -58,6 +58,9 @@ e2e: setup toolchain ## dev-50 on real clusters, from install to verdict (6 minu
 
 bench-kwok: setup toolchain ## 2,500 Pods through a real scheduler, beside kubectl
 	$(BIN)/python tests/bench/kwok_speed.py
+
+coverage-diff: setup toolchain ## smoke in both worlds, and which statements of engine and load ran in one of them only
+	$(BIN)/python tests/bench/world_coverage.py
 
 soak: setup ## dev-50 on 200 seeds, 24 virtual hours of it, and an engine that never acts on every profile (an hour)
 	$(BIN)/python tests/bench/soak.py

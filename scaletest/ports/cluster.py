@@ -51,7 +51,7 @@ class Change(IntEnum):
     ADDED = 0
     BOUND = 1
     REQUESTED = 2
-    """The engine's agent has made the Pod's capacity request."""
+    """The engine's agent has made the Pod's capacity request; where the Pod is, this does not say."""
     TERMINATING = 3
     DELETED = 4
     READY = 5
@@ -175,10 +175,10 @@ class Cluster(Protocol):
         """List Pods and owners."""
 
     async def list_nodes(self) -> tuple[int, tuple[NodeEvent, ...]]:
-        """List Nodes as ADDED events, with the revision to watch from."""
+        """List Nodes as ADDED events, with their revision; whoever means to watch lists Pods before."""
 
     def watch(self, revision: int) -> Watch:
-        """Watch Pods and Nodes from a revision on."""
+        """Watch Pods and Nodes from a list of Pods on, or from the last batch of a watch that ended."""
 
     async def create_owners(self, owners: Sequence[Owner], nodes: Sequence[Sequence[str]] = ()) -> Sequence[Answer]:
         """Create owners with all their Pods; `nodes` binds the first Pods of each owner where it says."""
@@ -190,7 +190,10 @@ class Cluster(Protocol):
         """Delete owners and their Pods."""
 
     async def delete_pods(self, pods: Sequence[int]) -> Sequence[Answer]:
-        """Delete Pods; the id is the precondition, so a replacement is never hit by mistake."""
+        """Delete Pods; the id is the precondition, so a replacement is never hit by mistake.
+
+        For a Pod that terminates already the answer is OK, and nothing more happens to it.
+        """
 
     async def create_requests(self, pods: Sequence[int]) -> Sequence[Answer]:
         """Make the capacity requests of Pods; a request goes with its Pod."""

@@ -21,7 +21,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeGround]:
         run.end()
 
 
-@pytest.fixture(params=["sim", "kwok"])
+@pytest.fixture(params=["sim", pytest.param("kwok", marks=pytest.mark.real)])
 def ground(request: pytest.FixtureRequest) -> Ground:
     """Return a world to play in."""
     if request.param == "sim":

@@ -103,6 +103,11 @@ class Scene:
         for node in self._nodes:
             await self.cluster.remove_node(node)
 
+    def abandon(self) -> None:
+        """Leave everything where it is: the cluster is no more."""
+        self._owners.clear()
+        self._nodes.clear()
+
     def another(self) -> Cluster:
         """Return the cluster as somebody else sees it: an agent beside the driver."""
         raise NotImplementedError

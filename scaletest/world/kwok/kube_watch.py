@@ -66,6 +66,8 @@ class KubeWatch:
             asyncio.get_running_loop().create_task(self._read(api, stream), name=f"watch {stream.path}")
             for stream in position.streams
         ]
+        for task in self._tasks:
+            task.add_done_callback(self._ended)
 
     async def next(self) -> WatchBatch:
         """Wait for events; raise the error the watch ended with once everything that came before was told."""
@@ -139,6 +141,11 @@ class KubeWatch:
             self._end(WatchExpiredError(str(error)))
         except ApiError as error:
             self._end(WatchBrokenError(str(error)))
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """Let whoever reads know of a task that failed in a way nobody thought of: it would be waited for in vain."""
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            self._end(error)
 
     def _end(self, error: Exception) -> None:
         if self._error is None:

@@ -129,7 +129,7 @@ class Sightings:
             if pod.uid in self.early:
                 del self.early[pod.uid]
                 told |= _REQUESTED
-                yield PodEvent(Change.REQUESTED, pod.number, owner, node)
+                yield PodEvent(Change.REQUESTED, pod.number, owner)
         elif node and not told & _BOUND:
             told |= _BOUND
             yield PodEvent(Change.BOUND, pod.number, owner, node)

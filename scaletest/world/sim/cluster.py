@@ -121,7 +121,7 @@ class SimCluster:
         )
 
     async def list_nodes(self) -> tuple[int, tuple[NodeEvent, ...]]:
-        """List Nodes as ADDED events, with the revision to watch from."""
+        """List Nodes as ADDED events, with their revision."""
         await self._take_time("list-nodes")
         return self._log.revision, tuple(node.event(Change.ADDED) for node in self._nodes.values())
 
@@ -197,12 +197,12 @@ class SimCluster:
     # The Cluster port: Pods and their requests.
 
     async def delete_pods(self, pods: Sequence[int]) -> Sequence[Answer]:
-        """Delete Pods; one that is gone or terminating is not found."""
+        """Delete Pods; one that is gone is not found, one that terminates does so already."""
         await self._take_time("delete-pods", len(pods))
         return [self._lives.remove(pod, Gone.DELETED) for pod in pods]
 
     async def evict(self, pods: Sequence[int]) -> Sequence[Answer]:
-        """Evict Pods; one that is gone or terminating is not found."""
+        """Evict Pods; one that is gone is not found, one that terminates does so already."""
         await self._take_time("evict", len(pods))
         return [self._lives.remove(pod, Gone.EVICTED) for pod in pods]
 
@@ -218,7 +218,7 @@ class SimCluster:
 
     def _request(self, wanted: Sequence[int]) -> Sequence[Answer]:
         pods, events, answers = self._lives.pods, [], []
-        flags, owner_of, node_of = pods.flags, pods.owner_of, pods.node_of
+        flags, owner_of = pods.flags, pods.owner_of
         for pod in wanted:
             seat = pod & SEAT_MASK
             if pods.state_of(pod) == GONE:
@@ -227,8 +227,7 @@ class SimCluster:
                 answers.append(_CONFLICT)
             else:
                 flags[seat] |= REQUESTED
-                node = node_of[seat]
-                events.append(PodEvent(_REQUESTED, pod, owner_of[seat], node.name if node else ""))
+                events.append(PodEvent(_REQUESTED, pod, owner_of[seat]))
                 answers.append(_OK)
         self._log.add_all(events)
         return answers

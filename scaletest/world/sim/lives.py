@@ -105,8 +105,9 @@ class Lives:
 
     def remove(self, pod: int, reason: Gone) -> Answer:
         """Delete or evict a Pod; its owner replaces it after the lag, or before it is gone when the lag is negative."""
-        if self.pods.state_of(pod) in {GONE, TERMINATING}:
-            return Answer.NOT_FOUND
+        state = self.pods.state_of(pod)
+        if state in {GONE, TERMINATING}:
+            return Answer.OK if state == TERMINATING else Answer.NOT_FOUND
         number = self.pods.owner_of[pod & SEAT_MASK]
         lag_us = self._draw_lag()
         # A Pod without a Node has nothing to shut down, so it never terminates for a while.

@@ -1,28 +1,20 @@
 """Real clusters: the folder of binaries they need, and runs in a register that is the tests' own."""
 
 import asyncio
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from real_clusters import toolchain_folder
 from scaletest.world.kwok.homes import clear_home
-from scaletest.world.kwok.kwokctl import PROGRAMS
 from scaletest.world.kwok.runs import LiveRun, register_run
 
 
 @pytest.fixture(scope="session")
 def toolchain() -> Path:
-    """Return the folder of SCALETEST_TOOLCHAIN, or the one on PATH that holds kwokctl, if all programs are in it."""
-    given, found = os.environ.get("SCALETEST_TOOLCHAIN"), shutil.which("kwokctl")
-    if not given and found is None:
-        pytest.skip("no toolchain: set SCALETEST_TOOLCHAIN to a folder with kwok, Kubernetes, etcd and Prometheus")
-    folder = Path(given) if given else Path(str(found)).parent
-    if missing := [name for name in (*PROGRAMS, "prometheus") if not os.access(folder / name, os.X_OK)]:
-        pytest.skip(f"the toolchain in {folder} lacks {', '.join(missing)}")
-    return folder
+    """Return the folder that holds all programs."""
+    return toolchain_folder("prometheus")
 
 
 @pytest.fixture(scope="module")

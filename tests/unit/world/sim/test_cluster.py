@@ -151,7 +151,8 @@ def test_with_a_negative_lag_the_pod_keeps_its_room_until_after_its_replacement_
         assert (await stage.cluster.list()).terminating.tolist() == pods[:1]
         await stage.sleep(1.9)
         assert len(await stage.cluster.pods_on("n")) == 10
-        assert await stage.cluster.delete_pods(pods[:1]) == [Answer.NOT_FOUND]
+        assert await stage.cluster.delete_pods(pods[:1]) == [Answer.OK]
+        assert await stage.cluster.evict(pods[:1]) == [Answer.OK]
         await stage.sleep(1)
 
     stage.run(story)
