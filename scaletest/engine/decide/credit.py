@@ -44,9 +44,11 @@ class Credit:
         self._consumes = rules.consumes_virtually
 
     def run(self, turns: list[Turn]) -> None:
-        """Give every row its turn; leave the acquirable pools as they were."""
+        """Give every row its turn that is not settled; leave the acquirable pools as they were."""
         self._domains.start()
         for turn in turns:
+            if turn.local:
+                continue  # settled in the last cycle
             if turn.gang:
                 self._gang(turn)
             else:
@@ -56,6 +58,7 @@ class Credit:
     def _plain(self, turn: Turn) -> None:
         for pool in self._bound_pools(turn.need):
             if claim(turn.view.offers(pool), keep_rank, turn.wanted, turn.claims):
+                turn.local = True
                 return
         if self._counts_creating:
             pool = self._fleet.pool(MachineState.CREATING)
@@ -79,6 +82,7 @@ class Credit:
             sections = (turn.view.domain_offers(pool, domain) for pool in pools)
         covered = self._claim_gang(turn, own, sections)
         self._domains.note_claims(turn)
+        turn.local = turn.local and covered
         if not covered and self._consumes and not turn.parked:
             self._consume(turn, domain)
 
@@ -101,6 +105,7 @@ class Credit:
             if holding.pool.cluster:
                 bound += sight.machines
         self._domains.note_kind(turn, place, bound)
+        turn.local = True
         turn.names = found[0][1].names if len(found) == 1 else None
         turn.wanted = [0] * len(turn.wanted)
         turn.choice = found[0][1].choice

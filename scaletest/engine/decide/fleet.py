@@ -1,10 +1,10 @@
 """The fleet as decisions see it: machines in lots of interchangeable ones, kept up to date change by change.
 
-Only the index is incremental; each cycle decides everything anew.
+Only the index is incremental; what a cycle may keep of the last one is said in `settled.py`.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final
 
 from scaletest.engine.decide.admission import Fault, Rejection, fault_of
@@ -49,6 +49,8 @@ class Fleet:
         """By what is visible of a look."""
         self.generation = 0
         """Changes when the whole index is built anew, so that whoever remembers pools or shapes forgets them."""
+        self.untaken = 0
+        """How often claims were forgotten, so that whoever keeps some notices others who claim."""
         self._looks: dict[Make, dict[Look, Shape]] = defaultdict(dict)
         self._pools: dict[tuple[str, str], Pool] = {}
         self._held: dict[str, tuple[Pool, Pool, Pool]] = {}
@@ -87,10 +89,11 @@ class Fleet:
         """Return every pool of a state, sorted by cluster."""
         return sorted((p for p in self._pools.values() if p.state is state), key=lambda pool: pool.cluster)
 
-    def untake(self, states: tuple[MachineState, ...] = _SUPPLY) -> None:
-        """Forget the claims of the cycle in some states."""
+    def untake(self, states: tuple[MachineState, ...] = _SUPPLY, *, but: Container[str] = ()) -> None:
+        """Forget the claims of the cycle in some states, `but` those on machines of some clusters."""
+        self.untaken += 1
         for pool in self._pools.values():
-            if pool.taken and pool.state in states:
+            if pool.taken and pool.state in states and pool.cluster not in but:
                 pool.untake()
 
     def apply(self, changed: Iterable[Machine] = (), *, removed: Iterable[str] = (), now_us: int = 0) -> None:

@@ -7,6 +7,8 @@ nothing but their group.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import attrgetter
+from typing import Final
 
 from scaletest.engine.decide.lots import Amounts
 from scaletest.engine.decide.values import Refusal, Row
@@ -14,6 +16,8 @@ from scaletest.engine.decide.vectors import Vector, needed
 from scaletest.model import Need
 
 __all__ = ["Ask", "Line", "Lines"]
+
+_KEY: Final = attrgetter("key")
 
 AskKey = tuple[str, str, Amounts, Amounts]
 
@@ -82,14 +86,16 @@ class Lines:
     def read(self, needs: Sequence[Need]) -> tuple[list[Line], list[Refusal]]:
         """Return a line per row that makes sense, rows of one key merged, and how many rows do not."""
         known, refusals = self._known, list[Refusal]()
-        fresh = [need for need in needs if id(need) not in known]
+        fresh = [need for need in needs if id(need) not in known] if known else needs
         if not _all_make_sense(fresh):
             good = [need for need in needs if id(need) in known or _makes_sense(need)]
             reason = "the amounts of a row must be whole numbers above zero"
             refusals.append(Refusal("demand", "bad-row", reason, len(needs) - len(good)))
             needs = good
-        lines = [known.get(id(need)) or self._line(need) for need in needs]
-        self._known = dict(zip(map(id, needs), lines, strict=True))
+        found = map(known.get, map(id, needs))
+        lines = [line or self._line(need) for line, need in zip(found, needs, strict=True)]
+        if fresh or len(known) != len(lines):
+            self._known = dict(zip(map(id, needs), lines, strict=True))
         if len(self._asks) > 2 * len(lines):
             self._asks = {_key_of(line.need): line.ask for line in lines}
         return self._merged(lines), refusals
@@ -103,7 +109,7 @@ class Lines:
 
     def _merged(self, lines: list[Line]) -> list[Line]:
         """Return one line per (cluster, profile, group): amounts add up and the largest unit stays."""
-        if len({line.key for line in lines}) == len(lines):
+        if len(set(map(_KEY, lines))) == len(lines):
             return lines
         seen: dict[tuple[str, str, str], Line] = {}
         for line in lines:

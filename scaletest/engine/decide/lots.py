@@ -117,7 +117,9 @@ class Lot:
     def _grow(self, machines: int) -> None:
         self.count += machines
         self.cell.count += machines
-        self.cell.pool.count += machines
+        pool = self.cell.pool
+        pool.count += machines
+        pool.changes += 1
         self.holding.viewer = None
 
     def take(self, count: int) -> None:
@@ -181,7 +183,9 @@ class Cell:
 class Pool:
     """All machines in one state: of one cluster if the state binds them, of the whole fleet if it does not."""
 
-    __slots__ = ("cells", "cells_by_type", "cluster", "count", "owners", "state", "taken", "version")
+    __slots__ = (
+        "cells", "cells_by_type", "changes", "cluster", "count", "owners", "state", "taken", "version",
+    )  # fmt: skip
 
     def __init__(self, state: MachineState, cluster: str) -> None:
         self.state = state
@@ -191,6 +195,8 @@ class Pool:
         self.owners: dict[str, dict[str, Holding]] = {}
         self.count = 0
         self.taken = 0
+        self.changes = 0
+        """How often machines have come or gone."""
         self.version = 0
         """Changes when a cell is added: what a profile can see of this pool must be looked up again."""
 
