@@ -47,9 +47,10 @@ class Credit:
         self._consumes = rules.consumes_virtually
 
     def run(self, turns: list[Turn]) -> None:
-        """Give every row its turn; leave the acquirable pools as they were."""
+        """Give every row its turn that is not settled; leave the acquirable pools as they were."""
         self._domains.start()
-        for _, peers in groupby(turns, key=_priority):
+        open_turns = [turn for turn in turns if not turn.local]  # the others were settled in the last cycle
+        for _, peers in groupby(open_turns, key=_priority):
             for turn in self._without_served(peers) if self._served_first else peers:
                 if turn.gang:
                     self._gang(turn)
@@ -75,6 +76,7 @@ class Credit:
     def _plain(self, turn: Turn) -> None:
         for pool in self._bound_pools(turn.need):
             if claim(turn.view.offers(pool), keep_rank, turn.wanted, turn.claims):
+                turn.local = True
                 return
         if self._counts_creating:
             pool = self._fleet.pool(MachineState.CREATING)
@@ -99,6 +101,7 @@ class Credit:
             sections = (turn.view.domain_offers(pool, domain) for pool in pools)
         covered = self._claim_gang(turn, own, sections)
         self._domains.note_claims(turn)
+        turn.local = turn.local and covered
         if not covered and self._consumes and not turn.parked:
             self._consume(turn, domain)
 
@@ -121,6 +124,7 @@ class Credit:
             if holding.pool.cluster:
                 bound += sight.machines
         self._domains.note_kind(turn, place, bound)
+        turn.local = True
         turn.names = found[0][1].names if len(found) == 1 else None
         turn.wanted = [0] * len(turn.wanted)
         turn.choice = found[0][1].choice

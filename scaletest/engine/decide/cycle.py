@@ -1,7 +1,7 @@
 """One cycle, top to bottom: the order of the rules is the body of `Engine.decide`.
 
-Nothing here keeps state between cycles but the fleet's index and caches of pure look-ups; what must be remembered goes
-in and out as `Memory`.
+Nothing here keeps state between cycles but the fleet's index, caches of pure look-ups, and the claims of clusters in
+which nothing changed; what must be remembered goes in and out as `Memory`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,9 @@ from scaletest.engine.decide.rails import cap_reclaims, pass_rails
 from scaletest.engine.decide.reclaim import reclaim, release
 from scaletest.engine.decide.rows import order_of
 from scaletest.engine.decide.rules import COMPLETE, CreditScope, KeepSet, Rules
+from scaletest.engine.decide.settled import Settled
 from scaletest.engine.decide.shortfalls import shortfalls_of
-from scaletest.engine.decide.turns import Turn, turns_of
+from scaletest.engine.decide.turns import Turn
 from scaletest.engine.decide.values import NO_MEMORY, Decisions, Demand, Memory, Settings
 from scaletest.engine.decide.views import Views
 from scaletest.engine.decide.walk import claimed_ids
@@ -40,6 +41,7 @@ class Engine:
         self._views = Views(fleet, rules)
         self._fold = fold_of(rules.fold)
         self._order = order_of(rules.order)
+        self._settled = Settled(fleet, rules)
         self._credit = Credit(fleet, rules)
         self._acquire = Acquire(fleet, rules)
         self._preempt = Preempt(fleet, self._views, rules)
@@ -52,10 +54,10 @@ class Engine:
         self._views.show(lines, as_gangs=False)
         lines = self._order(self._fold(lines, self._views.fits_one_machine))
         self._views.show(lines, as_gangs=True)
-        turns = turns_of(lines, self._views, stamps(lines, memory, rules.parking))
+        turns = self._settled.begin(lines, self._views, stamps(lines, memory, rules.parking))
 
-        fleet.untake()
         self._credit.run(turns)
+        self._settled.end(turns)
         displacements = self._acquire.run(turns)
         stalled = stalled_cycles(turns, memory, rules.parking)
         preempts, unresolved = self._preempt.run(turns)

@@ -98,15 +98,17 @@ class Domains:
         return _covered(_by_domain(own), turn.ask)
 
     def choose(self, turn: Turn, bound: list[Pool], own: list[Placed]) -> Choice:
-        """Return the gang's domain for this cycle and the rule that decided."""
+        """Return the gang's domain for this cycle and the rule that decided; note if bound machines alone did."""
         mine = _by_domain(own)
         if self._own_settles:
             homes = _covered(mine, turn.ask)
             if len(homes) == 1:
+                turn.local = True
                 return Choice(homes[0], Rule.OWN, satisfiable=True)
         held = _with_creating(self._bound_table(turn, bound), own)
         full = _covered(held, turn.ask) if self._quick else []
         if len(full) == 1:
+            turn.local = True
             return Choice(full[0], Rule.CREDITABLE, satisfiable=True)
         measure = yardstick(turn.ask.wanted)
         if full:

@@ -1,14 +1,15 @@
 """The fleet as decisions see it: machines in lots of interchangeable ones, kept up to date change by change.
 
-Only the index is incremental; each cycle decides everything anew.
+Only the index is incremental; what a cycle may keep of the last one is said in `settled.py`.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Container, Iterable
 from typing import Final
 
 from scaletest.engine.decide.admission import Fault, Rejection, fault_of
-from scaletest.engine.decide.batches import Batch, Record, batched, look_of, record_of
-from scaletest.engine.decide.lots import NO_MARK, Amounts, Labels, Look, Lot, Pool, Shape
+from scaletest.engine.decide.batches import Batch, Record, batched, record_of
+from scaletest.engine.decide.lots import NO_MARK, Look, Lot, Make, Mark, Pool, Shape, Terms
 from scaletest.engine.decide.matching import PRESENT, presence_of
 from scaletest.model import Machine, MachineState, Resources
 from scaletest.model.demand import INSTANCE_TYPE_KEY, ZONE_KEY
@@ -44,18 +45,20 @@ class Fleet:
         self.idle_since_us: dict[str, int] = {}
         self.rejected: dict[str, Rejection] = {}
         self.rejections: dict[str, int] = {}
-        self.shapes: dict[Look, Shape] = {}
+        self.shapes: dict[tuple[Make, Look], Shape] = {}
         """By what is visible of a look."""
         self.generation = 0
         """Changes when the whole index is built anew, so that whoever remembers pools or shapes forgets them."""
-        self._looks: dict[Look, Shape] = {}
+        self.untaken = 0
+        """How often claims were forgotten, so that whoever keeps some notices others who claim."""
+        self._looks: dict[Make, dict[Look, Shape]] = defaultdict(dict)
         self._pools: dict[tuple[str, str], Pool] = {}
         self._held: dict[str, tuple[Pool, Pool, Pool]] = {}
         self._visible: dict[str, frozenset[str]] = {}
         self._stale = {_ANY_TYPE}
         self._batches: list[Batch] = []
         """What was loaded at once, until the first change: the index is then built from batches."""
-        self._sizes: dict[tuple[str, Amounts], Resources] = {}
+        self._sizes: dict[Make, Resources] = {}
         """What machines of a type have ever been seen to offer."""
         self._load(machines, now_us)
 
@@ -86,10 +89,11 @@ class Fleet:
         """Return every pool of a state, sorted by cluster."""
         return sorted((p for p in self._pools.values() if p.state is state), key=lambda pool: pool.cluster)
 
-    def untake(self, states: tuple[MachineState, ...] = _SUPPLY) -> None:
-        """Forget the claims of the cycle in some states."""
+    def untake(self, states: tuple[MachineState, ...] = _SUPPLY, *, but: Container[str] = ()) -> None:
+        """Forget the claims of the cycle in some states, `but` those on machines of some clusters."""
+        self.untaken += 1
         for pool in self._pools.values():
-            if pool.taken and pool.state in states:
+            if pool.taken and pool.state in states and pool.cluster not in but:
                 pool.untake()
 
     def apply(self, changed: Iterable[Machine] = (), *, removed: Iterable[str] = (), now_us: int = 0) -> None:
@@ -103,9 +107,9 @@ class Fleet:
                 self._store(machine, now_us)
                 self._place(machine)
 
-    def may_hold(self, amounts: Resources, types: Iterable[str] | None) -> bool:
-        """Say whether any machine of some types, or of all, was ever large enough; if not, none is now."""
-        return any(size.covers(amounts) for (kind, _), size in self._sizes.items() if types is None or kind in types)
+    def makes_holding(self, amounts: Resources) -> frozenset[Make]:
+        """Return the makes, of all that were ever seen, of which one machine is large enough."""
+        return frozenset(make for make, size in self._sizes.items() if size.covers(amounts))
 
     def see(self, types: Iterable[str] | None, keys: frozenset[str]) -> None:
         """Make label keys visible on some instance types, or on all. Only visible labels tell machines apart."""
@@ -136,8 +140,7 @@ class Fleet:
         """Empty the index of all machines of some types."""
         self.shapes = {key: shape for key, shape in self.shapes.items() if shape.instance_type not in types}
         for pool in self._pools.values():
-            for shape in [shape for shape in pool.cells if shape.instance_type in types]:
-                cell = pool.cells.pop(shape)
+            for cell in pool.without(sorted(types)):
                 pool.count -= cell.count
                 for lot in tuple(cell.lots.values()):
                     self._disown(lot)
@@ -157,7 +160,7 @@ class Fleet:
                 self._batches.append(batch)
                 self._sizes[first.instance_type, first.allocatable.amounts] = first.allocatable
                 if first.state is MachineState.IDLE:
-                    self.idle_since_us.update(dict.fromkeys(batch.names, now_us))
+                    self.idle_since_us.update(dict.fromkeys(batch.names(), now_us))
             else:
                 for machine in batch.machines:
                     del self.machines[machine.id]
@@ -165,18 +168,22 @@ class Fleet:
 
     def _place_all(self, batches: Iterable[Batch]) -> None:
         for batch in batches:
-            kind, amounts, _, state, _, _ = batch.record
-            if state not in _SUPPLY_TEXTS:
-                continue
-            if self._seen(kind) <= _TYPE_ONLY:
-                self._lot_of(batch.record, self._shape_of((kind, "", (), amounts))).fill(batch.names)
-                continue
-            # By look first: shapes are many times fewer than machines.
-            parts: dict[tuple[str, Labels], list[str]] = {}
-            for machine in batch.machines:
-                parts.setdefault((machine.zone, machine.labels), []).append(machine.id)
-            for (zone, labels), names in parts.items():
-                self._lot_of(batch.record, self._shape_of((kind, zone, labels, amounts))).fill(names)
+            if batch.record[2] in _SUPPLY_TEXTS:
+                pool, terms, mark = self._home_of(batch.record)
+                for shape, names in self._by_shape(batch):
+                    pool.lot(shape, terms, mark).fill(names)
+
+    def _by_shape(self, batch: Batch) -> Iterable[tuple[Shape, list[str]]]:
+        """Return a batch's machines by what shows of them."""
+        make = batch.record[:2]
+        if self._seen(make[0]) <= _TYPE_ONLY:
+            return ((self._shape_of(make, ("", ())), batch.names()),)
+        looks = self._looks[make]
+        parts: dict[Shape, list[str]] = defaultdict(list)
+        for machine in batch.machines:
+            look = (machine.zone, machine.labels)
+            parts[looks.get(look) or self._shape_of(make, look)].append(machine.id)
+        return parts.items()
 
     def _place(self, machine: Machine) -> None:
         lot = self._lot_for(machine)
@@ -196,7 +203,9 @@ class Fleet:
         """Return the lot of a machine; None if it is no supply, or its type is going to be indexed anew."""
         if machine.state._value_ not in _SUPPLY_TEXTS or self._stale_for(machine):
             return None
-        return self._lot_of(record_of(machine), self._shape_of(look_of(machine)))
+        record = record_of(machine)
+        pool, terms, mark = self._home_of(record)
+        return pool.lot(self._shape_of(record[:2], (machine.zone, machine.labels)), terms, mark)
 
     def _admitted(self, machine: Machine) -> bool:
         fault = fault_of(machine) or _incomparable(machine)
@@ -224,15 +233,12 @@ class Fleet:
         if self.machines.pop(machine_id, None) is not None:
             self.idle_since_us.pop(machine_id, None)
 
-    def _lot_of(self, record: Record, shape: Shape) -> Lot:
-        """Return the lot of a record and shape, an empty one if need be."""
-        _, _, terms, state, cluster, mark = record
-        if state in _UNBOUND:
-            # What an unbound machine was once used for must not tell it from its neighbours.
-            mark = NO_MARK
-        pool = self._pools.get((state, cluster or "")) or self.pool(MachineState(state), cluster or "")
-        cell = pool.cells.get(shape) or pool.new_cell(shape)
-        return cell.lots.get((terms, mark)) or cell.new_lot(terms, mark)
+    def _home_of(self, record: Record) -> tuple[Pool, Terms, Mark]:
+        """Return where machines of a record belong, whatever their shape."""
+        state, cluster = record[2], record[3] or ""
+        pool = self._pools.get((state, cluster)) or self.pool(MachineState(state), cluster)
+        # What an unbound machine was once used for must not tell it from its neighbours.
+        return pool, record[4:7], NO_MARK if state in _UNBOUND else record[7:]
 
     def _drop(self, lot: Lot) -> None:
         del lot.cell.lots[lot.terms, lot.mark]
@@ -250,13 +256,14 @@ class Fleet:
     def _stale_for(self, machine: Machine) -> bool:
         return bool(self._stale) and (_ANY_TYPE in self._stale or machine.instance_type in self._stale)
 
-    def _shape_of(self, look: Look) -> Shape:
+    def _shape_of(self, make: Make, look: Look) -> Shape:
         """Return the shape that shows of a look."""
-        known = self._looks.get(look)
+        looks = self._looks[make]
+        known = looks.get(look)
         if known is not None:
             return known
-        instance_type, zone, labels, amounts = look
-        seen = self._seen(instance_type)
+        zone, labels = look
+        seen = self._seen(make[0])
         shown = tuple(
             [
                 pair if pair[0] in seen else (pair[0], PRESENT)
@@ -264,13 +271,13 @@ class Fleet:
                 if pair[0] in seen or presence_of(pair[0]) in seen
             ]
         )
-        visible = (instance_type, zone if ZONE_KEY in seen else "", shown, amounts)
+        visible = (make, (zone if ZONE_KEY in seen else "", shown))
         shape = self.shapes.get(visible)
         if shape is None:
-            shape = self.shapes[visible] = Shape(visible)
-        if len(self._looks) >= _MOST_LOOKS:
-            self._looks.clear()
-        self._looks[look] = shape
+            shape = self.shapes[visible] = Shape(*visible)
+        if len(looks) >= _MOST_LOOKS:
+            looks.clear()
+        looks[look] = shape
         return shape
 
     def _seen(self, instance_type: str) -> frozenset[str]:

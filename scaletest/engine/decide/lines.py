@@ -1,12 +1,15 @@
 """Demand as the phases read it: one line per row, with all that follows from the row alone worked out once.
 
 Rows are immutable, and most come again in the next cycle as the very same object, so lines are remembered by the
-identity of their row. What rows of one cluster, profile and size share is an ask: gangs by the hundred differ in
-nothing but their group.
+identity of their row, and a cluster whose rows are all the same is taken over whole. What rows of one cluster, profile
+and size share is an ask: gangs by the hundred differ in nothing but their group.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
+from operator import is_
+from typing import NamedTuple
 
 from scaletest.engine.decide.lots import Amounts
 from scaletest.engine.decide.values import Refusal, Row
@@ -71,28 +74,56 @@ class Line:
         return row
 
 
+class _Part(NamedTuple):
+    """Rows of one cluster that came one after the other: a line per row that makes sense, and how many do not."""
+
+    rows: tuple[Need, ...]
+    known: dict[int, Line]
+    """By the identity of the row, which stands for it because the part keeps the row alive."""
+    lines: list[Line]
+    bad: int
+
+
 class Lines:
     """The lines of the last cycle, ready for this one."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Line] = {}
-        """By the identity of the row, which stands for it because the line keeps the row alive."""
+        self._parts: dict[str, _Part] = {}
         self._asks: dict[AskKey, Ask] = {}
 
-    def read(self, needs: Sequence[Need]) -> tuple[list[Line], list[Refusal]]:
+    def read(self, needs: tuple[Need, ...]) -> tuple[list[Line], list[Refusal]]:
         """Return a line per row that makes sense, rows of one key merged, and how many rows do not."""
-        known, refusals = self._known, list[Refusal]()
-        fresh = [need for need in needs if id(need) not in known]
-        if not _all_make_sense(fresh):
-            good = [need for need in needs if id(need) in known or _makes_sense(need)]
-            reason = "the amounts of a row must be whole numbers above zero"
-            refusals.append(Refusal("demand", "bad-row", reason, len(needs) - len(good)))
-            needs = good
-        lines = [known.get(id(need)) or self._line(need) for need in needs]
-        self._known = dict(zip(map(id, needs), lines, strict=True))
+        parts = self._parts_of(needs)
+        self._parts = {part.rows[0].cluster: part for part in parts}
+        lines = list(chain.from_iterable([part.lines for part in parts]))
         if len(self._asks) > 2 * len(lines):
             self._asks = {_key_of(line.need): line.ask for line in lines}
-        return self._merged(lines), refusals
+        if len(self._parts) < len(parts):
+            lines = self._merged(lines)
+        bad = sum([part.bad for part in parts])
+        if not bad:
+            return lines, []
+        return lines, [Refusal("demand", "bad-row", "the amounts of a row must be whole numbers above zero", bad)]
+
+    def _parts_of(self, needs: tuple[Need, ...]) -> list[_Part]:
+        """Return the rows in parts, each cluster's last one again if it is still the same."""
+        parts, at = list[_Part](), 0
+        while at < len(needs):
+            part = self._parts.get(needs[at].cluster)
+            if part is None or not _is_at(part.rows, needs, at):
+                stop = next(end for end in range(at + 1, len(needs) + 1) if _ends(needs, end))
+                part = self._part(needs[at:stop], part.known if part is not None else {})
+            parts.append(part)
+            at += len(part.rows)
+        return parts
+
+    def _part(self, rows: tuple[Need, ...], known: dict[int, Line]) -> _Part:
+        good: Sequence[Need] = rows
+        if not _all_make_sense([need for need in rows if id(need) not in known]):
+            good = [need for need in rows if id(need) in known or _makes_sense(need)]
+        lines = [known.get(id(need)) or self._line(need) for need in good]
+        known = dict(zip(map(id, good), lines, strict=True))
+        return _Part(rows, known, self._merged(lines), len(rows) - len(good))
 
     def _line(self, need: Need) -> Line:
         key = _key_of(need)
@@ -110,6 +141,17 @@ class Lines:
             twin = seen.get(line.key)
             seen[line.key] = line if twin is None else self._line(_together(twin.need, line.need))
         return list(seen.values())
+
+
+def _is_at(rows: tuple[Need, ...], needs: tuple[Need, ...], at: int) -> bool:
+    """Say whether a cluster's rows are these very objects, and no others."""
+    stop = at + len(rows)
+    return stop <= len(needs) and _ends(needs, stop) and all(map(is_, rows, needs[at:stop]))
+
+
+def _ends(needs: tuple[Need, ...], at: int) -> bool:
+    """Say whether a cluster's rows end before a place."""
+    return at == len(needs) or needs[at].cluster != needs[at - 1].cluster
 
 
 def _key_of(need: Need) -> AskKey:

@@ -6,7 +6,7 @@ for the claims of a cycle.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from scaletest.engine.decide.values import Choice
@@ -23,6 +23,7 @@ __all__ = [
     "Labels",
     "Look",
     "Lot",
+    "Make",
     "Mark",
     "Pool",
     "Shape",
@@ -32,8 +33,10 @@ __all__ = [
 
 Labels = tuple[tuple[str, str], ...]
 Amounts = tuple[tuple[str, int], ...]
-Look = tuple[str, str, Labels, Amounts]
-"""Instance type, zone, labels and what it offers."""
+Make = tuple[str, Amounts]
+"""Instance type and what it offers."""
+Look = tuple[str, Labels]
+"""Zone and labels."""
 Terms = tuple[int, int, str]
 """Price, risk and how it is paid for."""
 Mark = tuple[str, str, int, int, int]
@@ -46,8 +49,9 @@ class Shape:
 
     __slots__ = ("allocatable", "instance_type", "labels", "zone")
 
-    def __init__(self, look: Look) -> None:
-        self.instance_type, self.zone, self.labels, amounts = look
+    def __init__(self, make: Make, look: Look) -> None:
+        self.instance_type, amounts = make
+        self.zone, self.labels = look
         self.allocatable = Resources(amounts)
 
     def label(self, key: str) -> str | None:
@@ -63,15 +67,14 @@ class Lot:
     """Interchangeable machines of one cell: same price, same risk, same attribution."""
 
     __slots__ = (
-        "_ids", "_sorted", "capacity_type", "cell", "count", "fingerprint", "group", "holding", "interruption_ppm",
-        "interruption_uusd", "keep", "mark", "price_uusd", "priority", "reclamation_uusd", "taken", "terms",
+        "_ids", "_sorted", "cell", "count", "fingerprint", "group", "holding", "interruption_ppm", "interruption_uusd",
+        "keep", "mark", "price_uusd", "priority", "reclamation_uusd", "taken", "terms",
     )  # fmt: skip
 
     def __init__(self, cell: "Cell", terms: Terms, mark: Mark) -> None:
         self.cell = cell
         self.terms, self.mark = terms, mark
-        self.price_uusd, self.interruption_ppm, paid = terms
-        self.capacity_type = CapacityType(paid)
+        self.price_uusd, self.interruption_ppm, _ = terms
         self.fingerprint, self.group, self.priority, self.interruption_uusd, self.reclamation_uusd = mark
         self.keep = (self.price_uusd, -self.reclamation_uusd)
         self.holding = cell.pool.holding(self.fingerprint, self.group)
@@ -81,6 +84,11 @@ class Lot:
         self.taken = 0
         self._ids: list[str] = []
         self._sorted = True
+
+    @property
+    def capacity_type(self) -> CapacityType:
+        """Return how its machines are paid for."""
+        return CapacityType(self.terms[2])
 
     @property
     def ids(self) -> list[str]:
@@ -109,7 +117,9 @@ class Lot:
     def _grow(self, machines: int) -> None:
         self.count += machines
         self.cell.count += machines
-        self.cell.pool.count += machines
+        pool = self.cell.pool
+        pool.count += machines
+        pool.changes += 1
         self.holding.viewer = None
 
     def take(self, count: int) -> None:
@@ -169,32 +179,47 @@ class Cell:
         self.count = 0
         self.taken = 0
 
-    def new_lot(self, terms: Terms, mark: Mark) -> Lot:
-        """Add an empty lot."""
-        lot = self.lots[terms, mark] = Lot(self, terms, mark)
-        return lot
-
 
 class Pool:
     """All machines in one state: of one cluster if the state binds them, of the whole fleet if it does not."""
 
-    __slots__ = ("cells", "cluster", "count", "owners", "state", "taken", "version")
+    __slots__ = (
+        "cells", "cells_by_type", "changes", "cluster", "count", "owners", "state", "taken", "version",
+    )  # fmt: skip
 
     def __init__(self, state: MachineState, cluster: str) -> None:
         self.state = state
         self.cluster = cluster
         self.cells: dict[Shape, Cell] = {}
+        self.cells_by_type: dict[str, list[Cell]] = {}
         self.owners: dict[str, dict[str, Holding]] = {}
         self.count = 0
         self.taken = 0
+        self.changes = 0
+        """How often machines have come or gone."""
         self.version = 0
         """Changes when a cell is added: what a profile can see of this pool must be looked up again."""
 
-    def new_cell(self, shape: Shape) -> Cell:
-        """Add an empty cell."""
+    def lot(self, shape: Shape, terms: Terms, mark: Mark) -> Lot:
+        """Return the lot of a shape, terms and mark, an empty one if need be."""
+        cell = self.cells.get(shape) or self._new_cell(shape)
+        lot = cell.lots.get((terms, mark))
+        if lot is None:
+            lot = cell.lots[terms, mark] = Lot(cell, terms, mark)
+        return lot
+
+    def _new_cell(self, shape: Shape) -> Cell:
         cell = self.cells[shape] = Cell(self, shape)
+        self.cells_by_type.setdefault(shape.instance_type, []).append(cell)
         self.version += 1
         return cell
+
+    def without(self, types: Iterable[str]) -> list[Cell]:
+        """Drop the cells of some instance types, and return them."""
+        cells = [cell for kind in types for cell in self.cells_by_type.pop(kind, ())]
+        for cell in cells:
+            del self.cells[cell.shape]
+        return cells
 
     def holding(self, fingerprint: str, group: str) -> Holding:
         """Return what was configured for one row."""

@@ -12,8 +12,10 @@ _NOTHING = Resources()
 
 def outcome_of(turn: Turn) -> Outcome:
     """Return what a row got, as a value."""
+    if turn.outcome is not None:
+        return turn.outcome
     short = any(turn.wanted)
-    return Outcome(
+    turn.outcome = Outcome(
         turn.line.row,
         turn.parked,
         turn.choice,
@@ -22,6 +24,7 @@ def outcome_of(turn: Turn) -> Outcome:
         turn.deficit() if short else _NOTHING,
         _why_short(turn) if short else "",
     )
+    return turn.outcome
 
 
 def _why_short(turn: Turn) -> str:

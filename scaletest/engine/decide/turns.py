@@ -2,17 +2,20 @@
 
 from scaletest.engine.decide.lines import Line
 from scaletest.engine.decide.lots import Claim
-from scaletest.engine.decide.values import Choice
-from scaletest.engine.decide.views import View, Views
+from scaletest.engine.decide.values import Choice, Outcome
+from scaletest.engine.decide.views import View
 from scaletest.model import Resources
 
-__all__ = ["Turn", "turns_of"]
+__all__ = ["Turn"]
 
 
 class Turn:
     """One row in one cycle: what it claimed, what it acquired, what it still wants (amounts over the view's dims)."""
 
-    __slots__ = ("acquired", "ask", "choice", "claims", "gang", "line", "names", "need", "parked", "view", "wanted")
+    __slots__ = (
+        "acquired", "ask", "choice", "claims", "gang", "line", "local", "names", "need", "outcome", "parked", "view",
+        "wanted",
+    )  # fmt: skip
 
     def __init__(self, line: Line, view: View, *, parked: bool) -> None:
         ask = line.ask
@@ -27,6 +30,9 @@ class Turn:
         self.names: tuple[str, ...] | None = None
         """The claimed machines, if somebody has listed them already."""
         self.acquired: list[Claim] = []
+        self.local = False
+        """Whether the pre-pass covered it by what is held for it, and looked at nothing that could be acquired."""
+        self.outcome: Outcome | None = None
         self.wanted = list(ask.wanted)
 
     @property
@@ -39,8 +45,3 @@ class Turn:
         if not any(self.wanted):
             return Resources()
         return Resources(tuple((name, want) for name, want in zip(self.view.dims, self.wanted, strict=True) if want))
-
-
-def turns_of(lines: list[Line], views: Views, parked: list[bool]) -> list[Turn]:
-    """Return one fresh turn per row."""
-    return [Turn(line, views.of(line.ask), parked=stamp) for line, stamp in zip(lines, parked, strict=True)]

@@ -40,6 +40,7 @@ class View:
         "_domains",
         "_kinds",
         "_placed",
+        "_types",
         "_vectors",
         "dims",
         "places",
@@ -55,6 +56,7 @@ class View:
         self.dims = ask.dims
         self.unit = ask.min_unit if floor else Resources()
         self.rules = rules
+        self._types, _ = visible_keys(ask.profile, as_gang=True)
         penalty = penalty_uusd(ask.profile.interruption)
         self.rank_idle: Rank = lambda lot: (lot.price_uusd,)
         self.rank_spec: Rank = lambda lot: (lot.price_uusd * _PPM + lot.interruption_ppm * penalty,)
@@ -111,9 +113,15 @@ class View:
         known = self._cells.get(pool)
         if known is not None and known[0] == pool.version:
             return known[1]
-        found = [(cell, place[0]) for shape, cell in pool.cells.items() if (place := self.place(shape)) is not None]
+        found = [(cell, place[0]) for cell in self._candidates(pool) if (place := self.place(cell.shape)) is not None]
         self._cells[pool] = (pool.version, found)
         return found
+
+    def _candidates(self, pool: Pool) -> Iterable[Cell]:
+        """Return the pool's cells of the instance types that the profile names: of all others it can use none."""
+        if self._types is None:
+            return pool.cells.values()
+        return [cell for kind in self._types for cell in pool.cells_by_type.get(kind, ())]
 
     def domains(self, pool: Pool) -> dict[str, list[tuple[Cell, Vector]]]:
         """Return the usable cells by value of the gang's topology key."""
@@ -121,8 +129,8 @@ class View:
         if known is not None and known[0] == pool.version:
             return known[1]
         found: dict[str, list[tuple[Cell, Vector]]] = {}
-        for shape, cell in pool.cells.items():
-            place = self.place(shape)
+        for cell in self._candidates(pool):
+            place = self.place(cell.shape)
             if place is not None:
                 found.setdefault(place[1], []).append((cell, place[0]))
         self._domains[pool] = (pool.version, found)
@@ -196,7 +204,8 @@ class Views:
     def _never_fits(self, ask: Ask) -> bool:
         """Say whether no machine was ever large enough for a gang: it cannot fold, so its domains can show at once."""
         types, _ = visible_keys(ask.profile, as_gang=True)
-        return ask.gang and not self.fleet.may_hold(ask.aggregate, types)
+        makes = self.fleet.makes_holding(ask.aggregate)
+        return ask.gang and not any(types is None or kind in types for kind, _ in makes)
 
     def of(self, ask: Ask) -> View:
         """Return the view of a row under the rules."""
@@ -232,11 +241,8 @@ class Views:
         known = self._holders.get(key)
         if known is not None and known[0] == len(shapes):
             return known[1]
-        found = [
-            shape
-            for shape in shapes.values()
-            if shape.allocatable.covers(ask.aggregate) and matches(ask.profile, shape.label)
-        ]
+        makes = self.fleet.makes_holding(ask.aggregate)
+        found = [shape for (make, _), shape in shapes.items() if make in makes and matches(ask.profile, shape.label)]
         self._holders[key] = (len(shapes), found)
         return found
 

@@ -59,8 +59,8 @@ def settings_text(binaries: Path, ports: Mapping[str, int], *, kube_version: str
     kwok = {
         "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
         "kind": "KwokConfiguration",
-        # By default four Pods at a time: while a cluster is filled its kubelets would fall minutes behind. Whoever gives
-        # one of these options must give all: kwokctl writes zero for those that are left out.
+        # By default four Pods at a time: while a cluster is filled its kubelets would fall minutes behind. One of these
+        # options needs all: kwokctl writes zero for those that are left out.
         "options": {
             "podPlayStageParallelism": _KUBELETS,
             "nodePlayStageParallelism": _KUBELETS,

@@ -33,10 +33,11 @@ def topology_keys(template: PodTemplate) -> tuple[str, ...]:
 class Domain:
     """The Nodes of a Kind that share one value of its keys, and the Pods that wait for room among them."""
 
-    __slots__ = ("_heap", "_later", "_line", "_lined", "_stated", "needs", "nodes", "value")
+    __slots__ = ("_heap", "_later", "_line", "_lined", "_stated", "_text", "needs", "nodes", "value")
 
     def __init__(self, needs: Needs, value: tuple[str, ...]) -> None:
         self.needs = needs
+        self._text = f" {needs}".encode()
         self.value = value
         self.nodes: dict[str, Node] = {}
         # Every Node with room has an entry (-score, tie, name) that states at least its true score. Growth is stated at
@@ -56,7 +57,7 @@ class Domain:
 
     def _tie(self, node: Node) -> int:
         """Return a Node's place among equals: nobody's name may decide, and equal runs must agree."""
-        return crc32(f"{node.name} {self.needs}".encode())
+        return crc32(self._text, crc32(node.name.encode()))
 
     def leave(self, node: Node) -> None:
         """Forget a Node."""

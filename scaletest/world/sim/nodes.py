@@ -35,6 +35,8 @@ class Node:
     free: dict[str, int] = field(init=False)
     scored: Needs = field(init=False)
     """What emptiness is measured in: cpu and memory, or whatever there is."""
+    _emptiness: int = 0
+    """The score of a Pod that has room, until a Pod comes or goes; then 0."""
     pods: dict[int, None] = field(default_factory=dict)
     domains: "list[Domain]" = field(default_factory=list)
     empty: list[asyncio.Future[None]] = field(default_factory=list)
@@ -66,7 +68,12 @@ class Node:
         for name, amount in needs:
             if free.get(name, 0) < amount:
                 return 0
-        return 1 + sum([free[name] * 100 // whole for name, whole in self.scored]) // len(self.scored)
+        # A change of room is followed by a score for every domain of the Node.
+        emptiness = self._emptiness
+        if not emptiness:
+            shares = [free[name] * 100 // whole for name, whole in self.scored]
+            emptiness = self._emptiness = 1 + sum(shares) // len(shares)
+        return emptiness
 
     def room(self, needs: Needs) -> int:
         """Return how many more such Pods the scheduler may put here."""
@@ -76,6 +83,7 @@ class Node:
         """Put a Pod on the Node."""
         self.pods[pod] = None
         self.slots -= 1
+        self._emptiness = 0
         for name, amount in needs:
             self.free[name] -= amount
 
@@ -83,6 +91,7 @@ class Node:
         """Put equal Pods on the Node."""
         self.pods.update(dict.fromkeys(pods))
         self.slots -= len(pods)
+        self._emptiness = 0
         for name, amount in needs:
             self.free[name] -= amount * len(pods)
 
@@ -90,6 +99,7 @@ class Node:
         """Take a Pod off the Node; tell those who wait for the last one."""
         del self.pods[pod]
         self.slots += 1
+        self._emptiness = 0
         for name, amount in needs:
             self.free[name] += amount
         if self.empty and not self.pods:
