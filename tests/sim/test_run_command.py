@@ -78,7 +78,7 @@ def test_a_run_that_never_gets_steady_still_has_its_verdict(tmp_path: Path) -> N
     [
         (["smoke", "--ablate", "AB-99"], "AB-99"),
         (["uber-500k"], "planOnly"),
-        (["smoke", "--substrate", "kwok"], "cannot be run here yet"),
+        (["uber-5k", "--substrate", "kwok"], "needs about"),
         (["smoke", "--seeds", "5..1"], "names no range of seeds"),
         (["smoke", "--set", "loadProfile.soakSecond=1"], "did you mean"),
         (["nowhere"], "no such file and no shipped profile"),
