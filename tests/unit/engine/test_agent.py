@@ -1,5 +1,6 @@
 """The agent: requests for live Pods, demand rows, roll-ups, and Nodes that are emptied."""
 
+from array import array
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from scaletest.engine.reference import settings_without
 from scaletest.engine.rows import profile_of
 from scaletest.model import Need, Operator, Requirement, Resources, Spread, penalty_bucket
 from scaletest.model.demand import RACK_KEY, ZONE_KEY
-from scaletest.ports.cluster import Answer, Change, Owner, PodEvent
+from scaletest.ports.cluster import Answer, Change, Owner, PodEvent, PodList
 
 WEB = Owner(1, "web", 3, template())
 BIG = Owner(2, "web-big", 2, template(cpu=3_000))
@@ -224,6 +225,23 @@ def test_an_old_event_does_not_bring_a_pod_back_or_take_its_successor_away() -> 
     table.take([PodEvent(Change.ADDED, old, 1), PodEvent(Change.DELETED, old, 1)], 1)
 
     assert (table.live, list(table.missing)) == (1, [new])
+
+
+def test_a_pod_whose_deletion_has_begun_no_longer_counts_listed_or_watched() -> None:
+    table = PodTable("c1", requests_for_bound=True)
+    pods = array("q", [(n << 24) + n for n in (1, 2, 3)])
+    one = Owner(1, "web", 3, template(cpu=1_000))
+    listing = PodList(1, (one,), pods, array("q", [1, 1, 1]), ("", "", ""), array("b", [1, 1, 1]), pods[:1])
+
+    table.take_in(listing)
+    assert [need.aggregate["cpu"] for need in table.needs()] == [2_000]
+
+    table.take([PodEvent(Change.TERMINATING, pods[1], 1)], 0)
+    assert [need.aggregate["cpu"] for need in table.needs()] == [1_000]
+
+    table.take([PodEvent(Change.DELETED, pod, 1) for pod in pods[:2]], 1)
+    assert [need.aggregate["cpu"] for need in table.needs()] == [1_000]
+    assert table.live == 1
 
 
 def test_a_reclaimed_machine_is_cordoned_and_emptied_and_its_pods_are_counted() -> None:
