@@ -30,12 +30,12 @@ class ReplacementLags:
         self.lags_us: list[int] = []
 
     def start(self) -> None:
-        """Begin: before, Pods come without one going."""
+        """Begin to keep them: what happens while a cluster is filled says nothing about it."""
         self._on = True
 
     def note(self, events: Iterable[PodEvent], at_us: int) -> None:
         """Take note of what a watch shows."""
-        for event in events if self._on else ():
+        for event in events:
             if event.change is Change.TERMINATING:
                 self._goes(event)
             elif event.change is Change.DELETED:
@@ -56,7 +56,8 @@ class ReplacementLags:
     def _settle(self, pod: int) -> None:
         going = self._going[pod]
         if going.gone_us is not None and going.replaced_us is not None:
-            self.lags_us.append(going.replaced_us - going.gone_us)
+            if self._on:
+                self.lags_us.append(going.replaced_us - going.gone_us)
             del self._going[pod]
 
     def summary(self) -> dict[str, int]:

@@ -37,5 +37,15 @@ def test_several_at_once_are_paired_first_with_first_whatever_goes_on_longer() -
     assert lags.summary() == {"count": 2, "p01_us": -30, "p10_us": -30, "p50_us": 5, "p90_us": 5, "p99_us": 5}
 
 
+def test_a_pod_that_began_to_go_before_the_beginning_is_not_given_the_next_ones_replacement() -> None:
+    lags = ReplacementLags()
+    lags.note([PodEvent(Change.TERMINATING, 1, 7), PodEvent(Change.ADDED, 2, 7)], 5)
+    lags.start()
+    for change, pod, at_us in ((Change.DELETED, 1, 10), (Change.TERMINATING, 2, 50), (Change.ADDED, 3, 52)):
+        lags.note([PodEvent(change, pod, 7)], at_us)
+    lags.note([PodEvent(Change.DELETED, 2, 7)], 60)
+    assert lags.lags_us == [-5, -8]
+
+
 def test_nothing_is_summed_up_as_nothing() -> None:
     assert _noted((Change.ADDED, 2, 7, 9)).summary() == {"count": 0}
