@@ -150,6 +150,7 @@ class Domains:
         most = max(owned.values(), default=0)
         tied = [value for value, share in owned.items() if share == most] if most else full
         if len(tied) == 1:
+            turn.local = True
             return Choice(tied[0], Rule.OWN, satisfiable=True)
         first, second = sorted(self._joint(turn, value, held, measure) for value in tied)[:2]
         rules = (Rule.LEAST_OVERCOMMITTED, Rule.COUNT, Rule.VALUE)

@@ -23,7 +23,7 @@ class _Kept(NamedTuple):
 
     lines: list[Line]
     turns: list[Turn]
-    changes: tuple[int, ...]
+    changes: tuple[int, int]
 
 
 class Settled:
@@ -61,7 +61,7 @@ class Settled:
         self._seen = self._state()
 
     def _alone(self, turn: Turn) -> bool:
-        """Say whether a row's credit follows from its cluster's rows and machines alone."""
+        """Say whether a row's credit follows from its cluster's rows and machines alone, then and now."""
         if not turn.local or turn.parked:
             return False
         # Machines in creation belong to no cluster yet, and a gang looks at its own first.
@@ -81,11 +81,13 @@ class Settled:
             if by_cluster.get(cluster) == kept.lines
             and cluster not in barred
             and self._changes(cluster) == kept.changes
+            and all(map(self._alone, kept.turns))
         }
 
     def _state(self) -> tuple[int, int]:
         """Return what tells that somebody else has claimed machines of the fleet, or that it was indexed anew."""
         return self._fleet.untaken, self._fleet.generation
 
-    def _changes(self, cluster: str) -> tuple[int, ...]:
-        return tuple([pool.changes for pool in self._fleet.held(cluster)])
+    def _changes(self, cluster: str) -> tuple[int, int]:
+        configured, configuring, _ = self._fleet.held(cluster)
+        return configured.changes, configuring.changes
