@@ -5,7 +5,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from scaletest_runner.commands import clusters, doctor, engine, gate, plan, profiles, run, schema, toolchain, validate
+from scaletest_runner.commands import (
+    calibrate,
+    clusters,
+    doctor,
+    engine,
+    gate,
+    plan,
+    profiles,
+    run,
+    schema,
+    toolchain,
+    validate,
+)
 
 __all__ = ["app", "main"]
 
@@ -28,6 +40,7 @@ for command in (
     gate.gate,
     gate.contract,
     gate.prove,
+    calibrate.calibrate,
     engine.ablations,
     engine.explain,
     schema.schema,

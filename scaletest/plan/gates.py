@@ -77,6 +77,11 @@ class Gate:
         """Return what is evaluated: the name, whichever of its bars the gate holds it to."""
         return self.name.removesuffix(CALIBRATED)
 
+    @property
+    def calibrated(self) -> bool:
+        """Say whether the bar was found by running."""
+        return self.name.endswith(CALIBRATED)
+
     def bar_text(self) -> str:
         """Return the bar as a person reads it: `<= 30 s`, `>= 0.99`, `at least one`."""
         if self.unit is Unit.FACT:

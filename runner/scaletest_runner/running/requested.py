@@ -41,6 +41,8 @@ class Requested:
     timeout_s: float | None
     keep: bool = False
     """Leave clusters standing; only where there are any."""
+    uncalibrated: bool = False
+    """Judge by the bars under slo alone, as if nobody had calibrated the profile."""
 
     def command(self, seed: int) -> str:
         """Return the one command that repeats the run."""
@@ -60,6 +62,8 @@ class Requested:
         loaded = load_inputs(
             self.profile, substrate=self.substrate, engine=self.engine, seed=self.seed, settings=self.settings
         )
+        if self.uncalibrated:
+            loaded = loaded.uncalibrated()
         if complaint := _not_runnable(loaded):
             raise ProfileError([Problem(self.profile, 0, 0, "", *complaint)])
         try:
