@@ -75,7 +75,7 @@ class Support:
         while high - low > 1e-6:
             middle = (low + high) / 2
             low, high = (low, middle) if cuts_allowed(self.runs, middle) >= self.cuts else (middle, high)
-        rounded = _up(high)
+        rounded = float(_up(Decimal(repr(high))))
         return rounded if rounded < 1 else None
 
 
@@ -158,18 +158,13 @@ def written_bar(value: float, gate: Gate) -> float:
     if gate.unit is Unit.COUNT:
         return max(0, ceil(value))
     if gate.comparison == ">=":
-        return float(1 - Decimal(repr(_up(max(0.0, 1 - value)))))
-    return _tidy(max(_LEAST_SECONDS if gate.unit is Unit.SECONDS else 0.0, _up(value)))
+        return float(1 - _up(1 - Decimal(repr(value))))
+    return max(_LEAST_SECONDS if gate.unit is Unit.SECONDS else 0.0, float(_up(Decimal(repr(value)))))
 
 
-def _up(value: float) -> float:
-    """Round up to two digits; never below the value."""
-    exact = Decimal(repr(float(value)))
-    if exact <= 0:
-        return 0.0
-    step = exact.adjusted() - _DIGITS + 1
-    return float((exact.scaleb(-step)).to_integral_value(ROUND_CEILING).scaleb(step))
-
-
-def _tidy(value: float) -> float:
-    return int(value) if value.is_integer() else value
+def _up(value: Decimal) -> Decimal:
+    """Round up to two digits; never below the value, and never below nothing."""
+    if value <= 0:
+        return Decimal(0)
+    step = value.adjusted() - _DIGITS + 1
+    return value.scaleb(-step).to_integral_value(ROUND_CEILING).scaleb(step)

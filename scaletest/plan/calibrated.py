@@ -58,7 +58,7 @@ def calibrated_gates(
             yield replace(
                 gate,
                 name=f"{gate.name}{CALIBRATED}",
-                threshold=bars[gate.name],
+                threshold=int(bars[gate.name]) if gate.unit is Unit.COUNT else bars[gate.name],
                 claim=f"calibrated: {share:.2%} of runs alarm wrongly at most, {sure:.0%} sure",
                 not_applicable=gate.not_applicable or (f"the calibration {doubt}; {again}" if doubt else ""),
             )

@@ -12,7 +12,7 @@ __all__ = ["Calibration", "CalibrationRuns", "MadeWith"]
 _Date = Annotated[str, Field(pattern=DATE)]
 _Digest = Annotated[str, Field(pattern=DIGEST)]
 _Chance = Annotated[float, Field(gt=0, lt=1)]
-_Bar = Annotated[int | float, Field(ge=0, le=10**9)]
+_Bar = Annotated[float, Field(ge=0, le=10**9)]
 _Words = Annotated[str, Field(max_length=200)]
 
 

@@ -1,7 +1,7 @@
 """The calibration block of a profile's text: put in or exchanged, with every other line left as it is.
 
-The block begins with its key and ends before the next key of the file; comments at the left edge between the two belong
-to what follows. Whatever comes of it is read again by the strict reader before anybody sees it.
+The block begins with its key and ends with its last value; comments between that and the next key belong to what
+follows. Whatever comes of it is read again by the strict reader before anybody sees it.
 """
 
 import json
@@ -55,6 +55,8 @@ def with_calibration(text: str, file: str, calibration: Calibration) -> str:
 def _around(text: str, file: str) -> tuple[list[str], list[str]]:
     """Return the lines before the block and those after it; without a block, all lines and none."""
     document = parse_document(text)
+    if document.faults:
+        raise _refused(file, f"the file is not in order: {document.faults[0].message}")
     lines = text.splitlines(keepends=True)  # the parser ends its lines where Python does: what differs is refused
     mark = document.keys.get((_KEY,))
     if mark is None:
@@ -69,7 +71,7 @@ def _around(text: str, file: str) -> tuple[list[str], list[str]]:
 
 
 def _is_between(line: str) -> bool:
-    return line.startswith("#") or not line.strip()
+    return line.startswith("...") or not line.strip() or line.lstrip().startswith("#")
 
 
 def _check(text: str, changed: str, file: str, calibration: Calibration) -> None:

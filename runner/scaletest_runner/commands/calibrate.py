@@ -16,7 +16,7 @@ def calibrate(
         typer.Argument(help="A profile file, or the name of a shipped profile.", autocompletion=complete_profile),
     ],
     *,
-    runs: Annotated[int, typer.Option(min=1, max=100_000, help="How many seeds to run.")],
+    runs: Annotated[int, typer.Option(min=1, max=20_000, help="How many seeds to run.")],
     first_seed: Annotated[int, typer.Option(min=0, help="The first seed; take seeds that no bar was found with.")] = (
         10_001
     ),
