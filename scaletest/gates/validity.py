@@ -85,7 +85,7 @@ def _dead_parts(case: Case) -> Iterator[Defect]:
 
 
 def _stranded(case: Case) -> Iterator[Defect]:
-    """A Pod on a Node that is gone is bound to nothing, and its owner need not replace it."""
+    """Look for Pods on Nodes that are gone: bound to nothing, and not replaced by their owners."""
     stranded_us = case.evidence.record.stranded_us
     if stranded_us > _STRANDED_US:
         yield Defect("ground", Effect.BOTH, f"a Pod stood on a Node that was gone for {stranded_us / 1e6:.1f} s")

@@ -170,6 +170,7 @@ class DriverProcess:
             "planned": driver.planned,
             "reclaims": engine.reclaims,
             "since_settle": None if settled is None else engine.reclaims - settled,
+            "cycle_us": engine.last_cycle_us,
             "engine_pid": engine.pid if isinstance(engine, EngineProxy) else None,
         }
         sys.stdout.write(json.dumps(told) + "\n")
