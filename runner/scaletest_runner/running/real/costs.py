@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,7 +48,8 @@ class CostBook:
         kinds = sorted({_kind(name) for entry in entries for name in entry["processes"]})
         begin, end = _soak(entries)
         for kind in sorted(kinds, key=_OURS.__contains__):
-            cpu_s = [_sum(entry, kind, "cpu_us") / 1e6 for entry in entries]
+            # A process that has ended costs nothing more; what it had cost stays.
+            cpu_s = [cpu_us / 1e6 for cpu_us in accumulate((_sum(entry, kind, "cpu_us") for entry in entries), max)]
             lag = f"{self._lags_s[kind] * 1000:,.0f} ms" if kind in self._lags_s else ""
             parts = (cpu_s[begin], cpu_s[end] - cpu_s[begin], cpu_s[-1] - cpu_s[end])
             memory = max(_sum(entry, kind, "rss_bytes") for entry in entries) / _MIB
