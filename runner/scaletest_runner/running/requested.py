@@ -23,7 +23,17 @@ from scaletest_runner.running.sweep import SweptRun, seeds_of, show_sweep, swept
 from scaletest_runner.terminal import out, warn
 from scaletest_runner.verdict_view import print_verdict
 
-__all__ = ["Requested", "run_quietly", "run_requested", "run_seeds"]
+__all__ = ["OutsideServer", "Requested", "run_quietly", "run_requested", "run_seeds"]
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideServer:
+    """A Prometheus that somebody else runs, as it was typed."""
+
+    url: str
+    targets_file: Path
+    token_file: Path | None = None
+    ca_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,8 @@ class Requested:
     """Leave clusters standing; only where there are any."""
     uncalibrated: bool = False
     """Judge by the bars under slo alone, as if nobody had calibrated the profile."""
+    prometheus: OutsideServer | None = None
+    """Who scrapes, if it is not to be a server of ours."""
 
     def command(self, seed: int) -> str:
         """Return the one command that repeats the run."""
@@ -104,6 +116,8 @@ def run_requested(requested: Requested) -> Exit:
 def _show(ended: Ended, command: str) -> None:
     console = out()
     print_verdict(ended.verdict, console)
+    if ended.costs is not None:
+        console.print(Text("\nCosts", style="bold"), ended.costs, sep="\n")
     if ended.note:
         console.print(Text(f"\n{ended.note}; what was observed until then is kept", style="bold magenta"))
     console.print(Text(f"\nReports      {ended.folder}/ (summary.md, verdict.json, summary.json, junit.xml)"))
@@ -142,9 +156,15 @@ def _run_on_clusters(
     requested: Requested, loaded: Loaded, plan: Plan, findings: tuple[Finding, ...], console: Console
 ) -> Ended:
     # Foreign clients take a second to import; only this world needs them.
+    from scaletest.world.kwok.prometheus import Server
     from scaletest.world.kwok.toolchain import find_toolchain
+    from scaletest_runner.running.real.ground import Outside
     from scaletest_runner.running.real.run import Asked, run_on_clusters
 
+    outside = None
+    if (told := requested.prometheus) is not None:
+        server = Server(told.url, ca_file=told.ca_file, token_file=told.token_file)
+        outside = Outside(server, told.targets_file.absolute())
     tools = find_toolchain()
     asked = Asked(
         folder=_folder(requested, loaded, plan),
@@ -155,6 +175,7 @@ def _run_on_clusters(
         strict=requested.strict,
         timeout_s=requested.timeout_s,
         keep=requested.keep,
+        outside=outside,
     )
     return run_on_clusters(plan, findings, asked, console)
 
