@@ -18,7 +18,7 @@ from scaletest_runner.locations import shipped
 from scaletest_runner.main import app
 from scaletest_runner.running import calibrating
 
-FEW = ("--runs", "6", "--false-alarms", "0.5", "--gates", "maxReclaimActionsDuringSoak")
+FEW = ("--runs", "5", "--false-alarms", "0.5", "--gates", "maxReclaimActionsDuringSoak")
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_bars_are_proposed_and_nothing_is_written_or_kept_unasked(profile: Path)
     code, text = calibrate(profile, *FEW)
 
     assert code == Exit.PASS
-    for said in ("6 runs: 6 PASS", "maxReclaimActionsDuringSoak", "<= 60", "calibration:", "firstSeed: 10001"):
+    for said in ("5 runs: 5 PASS", "maxReclaimActionsDuringSoak", "<= 60", "calibration:", "firstSeed: 10001"):
         assert said in text
     assert profile.read_bytes() == before
     assert not [path for path in (profile.parent / "out").rglob("*") if path.is_file()]
@@ -62,7 +62,7 @@ def test_a_written_calibration_is_applied_by_the_next_run_and_fails_what_is_over
 
     assert code == Exit.PASS
     assert written is not None
-    assert (written.runs.first_seed, written.runs.count, written.runs.not_passed) == (10001, 6, 0)
+    assert (written.runs.first_seed, written.runs.count, written.runs.not_passed) == (10001, 5, 0)
     assert (written.made_with.substrate, written.made_with.engine) == ("sim", "reference")
     assert profile.read_text(encoding="utf-8").splitlines()[: len(lines)] == lines
 
@@ -108,11 +108,11 @@ def test_runs_that_do_not_pass_are_told_and_too_many_of_them_end_it(profile: Pat
     code, said = calibrate(profile, *FEW, "--write")
 
     assert code == Exit.INCONCLUSIVE
-    assert "6 runs: 6 FAIL" in said
+    assert "5 runs: 5 FAIL" in said
     assert "seed 10003: FAIL: failed: maxReclaimActionsDuringSoak" in said
     assert "Nothing was calibrated" in said
     assert profile.read_bytes() == before
-    assert len(list((profile.parent / "out" / "smoke").iterdir())) == 6
+    assert len(list((profile.parent / "out" / "smoke").iterdir())) == 5
 
 
 def test_a_profile_that_changed_while_it_ran_is_not_written(profile: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,13 +10,12 @@ from scaletest.evidence import read_evidence
 
 VERSION = "1"
 ACTIONS = ""
-"""What that version does on three seeds of smoke and one of dev-50, as a digest."""
+"""What that version does on a seed of smoke and one of dev-50, as a digest."""
 
 
 def test_the_engine_does_what_its_version_did(tmp_path: Path) -> None:
     soak = ("loadProfile.soakSeconds=40", "loadProfile.settleSeconds=20")
-    runs = [play_profile(tmp_path / str(seed), seed=seed) for seed in (1, 2, 3)]
-    runs.append(play_profile(tmp_path / "dev-50", "dev-50", seed=3, settings=soak))
+    runs = [play_profile(tmp_path / "smoke"), play_profile(tmp_path / "dev-50", "dev-50", seed=3, settings=soak)]
     digest = sha256()
     for run in runs:
         actions = read_evidence(run.folder, run.record, keep=frozenset()).actions
