@@ -118,8 +118,8 @@ def test_runs_that_do_not_pass_are_told_and_too_many_of_them_end_it(profile: Pat
 def test_a_profile_that_changed_while_it_ran_is_not_written(profile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = calibrating._made
 
-    def meanwhile(*given: object) -> object:
-        runs = made(*given)  # type: ignore[arg-type]  # as given
+    def meanwhile(*given: object, jobs: int) -> object:
+        runs = made(*given, jobs=jobs)  # type: ignore[arg-type]  # as given
         profile.write_text(profile.read_text(encoding="utf-8").replace("machines: 10", "machines: 20"))
         return runs
 

@@ -90,7 +90,7 @@ def calibrate_profile(asked: Asked) -> Exit:
     gates = _chosen(plan, asked.gates)
     _affordable(asked, len(gates))
     try:
-        runs = _made(asked, requested)
+        runs = _made(asked, requested, jobs=asked.jobs if plan.inputs.substrate.world == "sim" else 1)
     except StoppedError as end:
         out().print(f"{end}: nothing was calibrated", style="bold magenta")
         return end.code
@@ -149,9 +149,8 @@ def _usage(option: str, message: str, hint: str) -> ProfileError:
     return ProfileError([Problem(option, 0, 0, "", message, hint)])
 
 
-def _made(asked: Asked, requested: Requested) -> list[SweptRun]:
+def _made(asked: Asked, requested: Requested, *, jobs: int) -> list[SweptRun]:
     """Run every seed; raise StoppedError when somebody asks for an end."""
-    jobs = 1 if asked.substrate == "kwok" else asked.jobs
     runs: list[SweptRun] = []
     with warn().status("running") as status:
         for run in swept(_run_once, [replace(requested, seed=seed) for seed in asked.seeds], jobs=jobs):
