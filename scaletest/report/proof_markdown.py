@@ -10,7 +10,11 @@ __all__ = ["figure_text", "kept_by", "proof_markdown", "range_text", "world_name
 
 _CLAIMS: Final = ("rule taken away", "ablation", "world", "seeds", "gate", "without it", "with it", "bar")
 _REST: Final = ("rule", "ablation", "held by", "tried")
-_FIXTURES: Final = "tests/data/engine/ablations.yaml"
+_KEPT_BY: Final = {
+    Standing.BY_CASE: "its case in tests/data/engine/ablations.yaml",
+    Standing.OPEN: "nothing: a run should show its loss, and no profile claims to",
+    Standing.TRIED: "no claim of these worlds",
+}
 
 
 def proof_markdown(matrix: Matrix) -> str:
@@ -31,8 +35,7 @@ def world_name(profile: str) -> str:
 
 def kept_by(matrix: Matrix, rule: Rule) -> str:
     """Say what holds a rule that no profile claims to show."""
-    by_case = matrix.standing(rule) is Standing.BY_CASE
-    return f"its case in {_FIXTURES}" if by_case else "nothing: a run should show its loss, and no profile claims to"
+    return _KEPT_BY[matrix.standing(rule)]
 
 
 def range_text(values: tuple[float, float] | None) -> str:

@@ -18,6 +18,7 @@ from scaletest_runner.exits import Exit
 from scaletest_runner.failures import reported
 from scaletest_runner.locations import shipped
 from scaletest_runner.main import app
+from scaletest_runner.running import proving
 from scaletest_runner.running.proving import Asked, Bench
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "proof.schema.json").read_text(encoding="utf-8"))
@@ -135,10 +136,17 @@ def test_a_claim_that_does_not_hold_exits_1_with_the_command_that_repeats_it(sma
     assert f"scaletest run {small} --seed 1 --ablate AB-16" in text.replace("\n", "")
 
 
-def test_a_rule_that_needs_a_claim_and_has_none_is_no_pass(small: Path) -> None:
-    code, text = prove("--profile", str(small), "--ablation", "AB-20", "--seeds", "1")
+def test_a_rule_that_needs_a_claim_and_has_none_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proving, "proving_profiles", list)
+    code, text = prove("--ablation", "AB-20")
     assert code == Exit.INCONCLUSIVE
     assert "no profile claims to" in text
+
+
+def test_what_the_worlds_that_were_asked_for_do_not_claim_is_only_tried(small: Path) -> None:
+    code, text = prove("--profile", str(small), "--ablation", "AB-20", "--seeds", "1")
+    assert code == Exit.PASS
+    assert "no claim of these worlds" in text
 
 
 def test_a_rule_that_its_case_holds_needs_no_run() -> None:
@@ -161,4 +169,4 @@ def test_an_interrupt_shows_what_is_known(number: signal.Signals) -> None:
     assert process.returncode == 128 + number
     assert f"ended by {number.name}; what ended until then is shown" in text
     assert "excessReturned" in text
-    assert not text.splitlines()[-1].startswith("PROVEN")
+    assert text.splitlines()[-1].startswith("UNFINISHED")

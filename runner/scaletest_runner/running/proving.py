@@ -79,6 +79,7 @@ class Bench:
     profiles: tuple[str, ...]
     drafts: tuple[Draft, ...]
     seeds: tuple[int, ...]
+    every_world: bool
     trials: dict[Engine, dict[int, Trial]]
 
     @classmethod
@@ -100,7 +101,7 @@ class Bench:
         named = {draft.profile for draft in drafts} | set(worlds if asked.profiles else ())
         profiles = tuple(name for name in worlds if name in named)
         drafts.sort(key=lambda draft: (profiles.index(draft.profile), wanted.index(draft.rule)))
-        return cls(wanted, profiles, tuple(drafts), seeds, {})
+        return cls(wanted, profiles, tuple(drafts), seeds, not asked.profiles, {})
 
     def tasks(self, base: Path) -> list[Requested]:
         """Return every run that is needed, once, world by world."""
@@ -118,7 +119,8 @@ class Bench:
 
     def matrix(self) -> Matrix:
         """Return what is known so far."""
-        return Matrix(self.rules, tuple(map(self._world, self.profiles)), tuple(map(self._cell, self.drafts)))
+        worlds, cells = tuple(map(self._world, self.profiles)), tuple(map(self._cell, self.drafts))
+        return Matrix(self.rules, worlds, cells, every_world=self.every_world)
 
     def _world(self, profile: str) -> World:
         return World(profile, self.seeds, self._runs((profile, ())))
