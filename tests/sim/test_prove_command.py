@@ -94,6 +94,7 @@ def test_the_shipped_worlds_are_found_without_their_folder() -> None:
         (["--seeds", "many"], "names no range of seeds"),
         (["--profile", "uber-500k"], "planOnly"),
         (["--gates", "--full"], "--gates stages its evidence"),
+        (["--ablation", "AB-00", "--json", "no/such/folder.json"], "no/such/folder.json: cannot be written"),
     ],
 )
 def test_a_slip_is_refused_before_anything_runs(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

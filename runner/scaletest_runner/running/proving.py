@@ -143,6 +143,7 @@ class Bench:
 def prove_rules(asked: Asked) -> Exit:
     """Run what is asked for, show and write what came of it; after an interrupt, what is known until then."""
     bench = Bench.of(asked)
+    _check_writable(asked.json, asked.markdown)
     if not all(_runnable(profile) for profile in bench.profiles):
         return Exit.REFUSED
     stopped = _run(bench, jobs=asked.jobs)
@@ -153,6 +154,16 @@ def prove_rules(asked: Asked) -> Exit:
         asked.markdown.write_text(proof_markdown(matrix), encoding="utf-8", newline="\n")
     print_matrix(matrix, note="" if stopped is None else str(stopped))
     return _EXITS[matrix.conclusion] if stopped is None else stopped.code
+
+
+def _check_writable(*paths: Path | None) -> None:
+    """Raise ProfileError now for a file that could not be written after all the work."""
+    for path in paths:
+        try:
+            if path is not None:
+                path.touch()
+        except OSError as error:
+            raise ProfileError([Problem(str(path), 0, 0, "", f"cannot be written: {error.strerror}")]) from error
 
 
 def _run(bench: Bench, *, jobs: int) -> StoppedError | None:
