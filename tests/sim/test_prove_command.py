@@ -147,7 +147,7 @@ def test_a_rule_that_needs_a_claim_and_has_none_is_no_pass(monkeypatch: pytest.M
 def test_what_the_worlds_that_were_asked_for_do_not_claim_is_only_tried(small: Path) -> None:
     code, text = prove("--profile", str(small), "--ablation", "AB-20", "--seeds", "1")
     assert code == Exit.PASS
-    assert "no claim of these worlds" in text
+    assert "claimed by none of these worlds" in text
 
 
 def test_a_rule_that_its_case_holds_needs_no_run() -> None:

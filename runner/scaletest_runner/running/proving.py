@@ -170,9 +170,8 @@ def _run(bench: Bench, *, jobs: int) -> StoppedError | None:
     console = warn()
     with TemporaryDirectory(prefix="scaletest-prove-") as base, console.status("starting") as status:
         tasks = bench.tasks(Path(base))
-        console.print(
-            f"{len(tasks):,} runs in {len(bench.profiles)} worlds, seeds {bench.seeds[0]} to {bench.seeds[-1]}"
-        )
+        seeds = f"seeds {bench.seeds[0]} to {bench.seeds[-1]}"
+        console.print(f"{len(tasks):,} runs in {len(bench.profiles)} worlds, {seeds}")
         try:
             for done, (task, run) in enumerate(swept(_tried, tasks, jobs=jobs), start=1):
                 for cell in bench.ended(task, run):
