@@ -13,9 +13,13 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from scaletest.engine.decide import ABLATIONS
+from scaletest.model.findings import Severity
+from scaletest.plan.plan import Plan
+from scaletest.plan.preflight import preflight
 from scaletest.profile import ProfileError
 from scaletest_runner.exits import Exit
 from scaletest_runner.failures import reported
+from scaletest_runner.inputs import load_inputs
 from scaletest_runner.locations import shipped
 from scaletest_runner.main import app
 from scaletest_runner.running import proving
@@ -78,6 +82,12 @@ def test_without_names_every_rule_is_asked_about_in_the_worlds_that_claim_it() -
     assert [rule.ablation for rule in bench.rules] == list(ABLATIONS)
     assert all(draft.claimed for draft in bench.drafts)
     assert {draft.profile for draft in bench.drafts} == set(bench.profiles)
+
+
+@pytest.mark.parametrize("name", Bench.of(asked()).profiles)
+def test_preflight_lets_every_shipped_world_start(name: str) -> None:
+    loaded = load_inputs(name, substrate="sim", engine=None, seed=None)
+    assert not [str(each) for each in preflight(Plan(loaded.inputs)) if each.severity is Severity.REFUSE]
 
 
 def test_the_shipped_worlds_are_found_without_their_folder() -> None:
