@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scaletest.gates.matrix import Cell, Conclusion, Figure, Finding, Matrix, Standing
-from scaletest.report.proof_markdown import figure_text, kept_by, world_name
+from scaletest.report.proof_markdown import KEPT_BY, figure_text, world_name
 from scaletest_runner.terminal import out, plain_table
 
 __all__ = ["cell_line", "print_matrix"]
@@ -65,15 +65,16 @@ def _cells(cells: list[Cell]) -> Table:
 
 def _red(cell: Cell) -> Text:
     red = [figure for figure in cell.figures() if figure.failed]
-    lines = [Text.assemble((figure.gate, "bold"), f" {figure.bar}\n{_figure(cell, figure)}") for figure in red]
+    lines = [Text.assemble((figure.gate, "bold"), f" {figure.bar}", _observed(cell, figure)) for figure in red]
     if why := cell.why():
         lines.insert(0, Text(why, style=_STYLES[cell.finding] if cell.claimed else "dim"))
     return Text("\n").join(lines)
 
 
-def _figure(cell: Cell, figure: Figure) -> str:
-    few = f" ({len(figure.failed)} of {len(cell.world.seeds)})" if len(figure.failed) < len(cell.caught) else ""
-    return figure_text(figure) + few
+def _observed(cell: Cell, figure: Figure) -> str:
+    few = f"on {len(figure.failed)} of {len(cell.world.seeds)} seeds" if len(figure.failed) < len(cell.caught) else ""
+    said = ", ".join(text for text in (figure_text(figure), few) if text)
+    return f"\n{said}" if said else ""
 
 
 def _share(cell: Cell) -> str:
@@ -85,13 +86,12 @@ def _seen(cell: Cell) -> str:
 
 
 def _rest(matrix: Matrix) -> Iterator[Text]:
-    """Yield the rules that no profile claims, with what holds them."""
-    rest = [rule for rule in matrix.rules if not matrix.claims(rule)]
-    if rest:
-        yield Text("\nNot shown by a run", style="bold")
-    for rule in rest:
-        style = "bold magenta" if matrix.standing(rule) is Standing.OPEN else "dim"
-        yield Text(f"{rule.ablation:9}  {rule.removes}: {kept_by(matrix, rule)}", style=style)
+    """Yield the rules that no profile claims, by how they stand."""
+    for standing, held in KEPT_BY.items():
+        names = [rule.ablation for rule in matrix.rules if matrix.standing(rule) is standing]
+        if names:
+            style = "bold magenta" if standing is Standing.OPEN else "dim"
+            yield Text(f"\nNot shown by a run, {held}\n  {', '.join(names)}", style=style)
 
 
 def _wrong(matrix: Matrix) -> Iterator[Text]:

@@ -47,6 +47,8 @@ class Standing(StrEnum):
     """Nobody claims that a run shows its loss: a case of the engine's own fixtures holds it."""
     OPEN = "open"
     """A run should show its loss, and no profile claims to."""
+    TRIED = "tried"
+    """Some worlds were asked for, and none of these claims to show its loss."""
 
 
 class Conclusion(StrEnum):
@@ -203,6 +205,8 @@ class Matrix:
     rules: tuple[Rule, ...]
     worlds: tuple[World, ...]
     cells: tuple[Cell, ...]
+    every_world: bool = True
+    """Whether every profile with a claim was looked at; otherwise what nobody claims here may be claimed elsewhere."""
 
     def claims(self, rule: Rule) -> tuple[Cell, ...]:
         """Return the cells in which a profile claims to show the loss of a rule."""
@@ -219,6 +223,8 @@ class Matrix:
             return Standing.INCONCLUSIVE
         if found:
             return Standing.PROVEN
+        if not self.every_world:
+            return Standing.TRIED
         return Standing.OPEN if rule.by_run else Standing.BY_CASE
 
     @property
@@ -228,7 +234,7 @@ class Matrix:
         outcomes = [trial.outcome for world in self.worlds for trial in world.complete.values()]
         if Standing.NOT_CAUGHT in standings or RunOutcome.FAIL in outcomes:
             return Conclusion.CONTRADICTED
-        if Standing.UNFINISHED in standings or len(outcomes) < sum(len(world.seeds) for world in self.worlds):
+        if not all(cell.ended for cell in self.cells) or len(outcomes) < sum(len(each.seeds) for each in self.worlds):
             return Conclusion.UNFINISHED
         unknown = {Standing.INCONCLUSIVE, Standing.OPEN} & standings
         return Conclusion.INCONCLUSIVE if unknown or set(outcomes) - _JUDGED else Conclusion.PROVEN

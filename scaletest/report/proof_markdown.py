@@ -6,11 +6,16 @@ from typing import Final
 from scaletest.gates.matrix import Cell, Figure, Finding, Matrix, Rule, Standing
 from scaletest.report.markdown import inline
 
-__all__ = ["figure_text", "kept_by", "proof_markdown", "range_text", "world_name"]
+__all__ = ["KEPT_BY", "figure_text", "proof_markdown", "range_text", "world_name"]
 
 _CLAIMS: Final = ("rule taken away", "ablation", "world", "seeds", "gate", "without it", "with it", "bar")
-_REST: Final = ("rule", "ablation", "held by", "tried")
-_FIXTURES: Final = "tests/data/engine/ablations.yaml"
+_REST: Final = ("rule", "ablation", "how it stands", "tried")
+KEPT_BY: Final = {
+    Standing.BY_CASE: "held by its case in tests/data/engine/ablations.yaml",
+    Standing.OPEN: "open: a run should show its loss, and no profile claims to",
+    Standing.TRIED: "claimed by none of these worlds",
+}
+"""How a rule stands that no profile claims to show."""
 
 
 def proof_markdown(matrix: Matrix) -> str:
@@ -29,12 +34,6 @@ def world_name(profile: str) -> str:
     return profile.removeprefix("proving/")
 
 
-def kept_by(matrix: Matrix, rule: Rule) -> str:
-    """Say what holds a rule that no profile claims to show."""
-    by_case = matrix.standing(rule) is Standing.BY_CASE
-    return f"its case in {_FIXTURES}" if by_case else "nothing: a run should show its loss, and no profile claims to"
-
-
 def range_text(values: tuple[float, float] | None) -> str:
     """Return the lowest and the highest value: `0`, `2.5 to 9.4`, `-` when nothing was measured."""
     if values is None:
@@ -44,7 +43,9 @@ def range_text(values: tuple[float, float] | None) -> str:
 
 
 def figure_text(figure: Figure) -> str:
-    """Return what a gate observed, in a line."""
+    """Return what a gate observed, in a line; empty where it observes no number."""
+    if figure.without is None and figure.with_rule is None:
+        return ""
     return f"{range_text(figure.without)} without the rule, {range_text(figure.with_rule)} with it"
 
 
@@ -90,7 +91,7 @@ def _rest_row(matrix: Matrix, rule: Rule) -> tuple[str, ...]:
     seen = [f"{_seeds(cell)} in {world_name(cell.world.profile)}" for cell in cells if cell.caught]
     blind = len(cells) - len(seen)
     tried = [*seen, *([f"nothing in {blind} {'others' if seen else 'worlds'}"] if blind else [])]
-    return (inline(rule.removes), rule.ablation, kept_by(matrix, rule), ", ".join(tried) or "-")
+    return (inline(rule.removes), rule.ablation, KEPT_BY[matrix.standing(rule)], ", ".join(tried) or "-")
 
 
 def _grid(matrix: Matrix) -> Iterator[str]:

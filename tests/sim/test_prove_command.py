@@ -13,11 +13,16 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from scaletest.engine.decide import ABLATIONS
+from scaletest.model.findings import Severity
+from scaletest.plan.plan import Plan
+from scaletest.plan.preflight import preflight
 from scaletest.profile import ProfileError
 from scaletest_runner.exits import Exit
 from scaletest_runner.failures import reported
+from scaletest_runner.inputs import load_inputs
 from scaletest_runner.locations import shipped
 from scaletest_runner.main import app
+from scaletest_runner.running import proving
 from scaletest_runner.running.proving import Asked, Bench
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "proof.schema.json").read_text(encoding="utf-8"))
@@ -79,6 +84,12 @@ def test_without_names_every_rule_is_asked_about_in_the_worlds_that_claim_it() -
     assert {draft.profile for draft in bench.drafts} == set(bench.profiles)
 
 
+@pytest.mark.parametrize("name", Bench.of(asked()).profiles)
+def test_preflight_lets_every_shipped_world_start(name: str) -> None:
+    loaded = load_inputs(name, substrate="sim", engine=None, seed=None)
+    assert not [str(each) for each in preflight(Plan(loaded.inputs)) if each.severity is Severity.REFUSE]
+
+
 def test_the_shipped_worlds_are_found_without_their_folder() -> None:
     assert Bench.of(asked("AB-00", profiles=("smoke",))).profiles == ("smoke",)
 
@@ -93,6 +104,7 @@ def test_the_shipped_worlds_are_found_without_their_folder() -> None:
         (["--seeds", "many"], "names no range of seeds"),
         (["--profile", "uber-500k"], "planOnly"),
         (["--gates", "--full"], "--gates stages its evidence"),
+        (["--ablation", "AB-00", "--json", "no/such/folder.json"], "no/such/folder.json: cannot be written"),
     ],
 )
 def test_a_slip_is_refused_before_anything_runs(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,10 +147,17 @@ def test_a_claim_that_does_not_hold_exits_1_with_the_command_that_repeats_it(sma
     assert f"scaletest run {small} --seed 1 --ablate AB-16" in text.replace("\n", "")
 
 
-def test_a_rule_that_needs_a_claim_and_has_none_is_no_pass(small: Path) -> None:
-    code, text = prove("--profile", str(small), "--ablation", "AB-20", "--seeds", "1")
+def test_a_rule_that_needs_a_claim_and_has_none_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proving, "proving_profiles", list)
+    code, text = prove("--ablation", "AB-20")
     assert code == Exit.INCONCLUSIVE
     assert "no profile claims to" in text
+
+
+def test_what_the_worlds_that_were_asked_for_do_not_claim_is_only_tried(small: Path) -> None:
+    code, text = prove("--profile", str(small), "--ablation", "AB-20", "--seeds", "1")
+    assert code == Exit.PASS
+    assert "claimed by none of these worlds" in text
 
 
 def test_a_rule_that_its_case_holds_needs_no_run() -> None:
@@ -161,4 +180,4 @@ def test_an_interrupt_shows_what_is_known(number: signal.Signals) -> None:
     assert process.returncode == 128 + number
     assert f"ended by {number.name}; what ended until then is shown" in text
     assert "excessReturned" in text
-    assert not text.splitlines()[-1].startswith("PROVEN")
+    assert text.splitlines()[-1].startswith("UNFINISHED")

@@ -79,6 +79,7 @@ class Bench:
     profiles: tuple[str, ...]
     drafts: tuple[Draft, ...]
     seeds: tuple[int, ...]
+    every_world: bool
     trials: dict[Engine, dict[int, Trial]]
 
     @classmethod
@@ -100,7 +101,7 @@ class Bench:
         named = {draft.profile for draft in drafts} | set(worlds if asked.profiles else ())
         profiles = tuple(name for name in worlds if name in named)
         drafts.sort(key=lambda draft: (profiles.index(draft.profile), wanted.index(draft.rule)))
-        return cls(wanted, profiles, tuple(drafts), seeds, {})
+        return cls(wanted, profiles, tuple(drafts), seeds, not asked.profiles, {})
 
     def tasks(self, base: Path) -> list[Requested]:
         """Return every run that is needed, once, world by world."""
@@ -118,7 +119,8 @@ class Bench:
 
     def matrix(self) -> Matrix:
         """Return what is known so far."""
-        return Matrix(self.rules, tuple(map(self._world, self.profiles)), tuple(map(self._cell, self.drafts)))
+        worlds, cells = tuple(map(self._world, self.profiles)), tuple(map(self._cell, self.drafts))
+        return Matrix(self.rules, worlds, cells, every_world=self.every_world)
 
     def _world(self, profile: str) -> World:
         return World(profile, self.seeds, self._runs((profile, ())))
@@ -141,6 +143,7 @@ class Bench:
 def prove_rules(asked: Asked) -> Exit:
     """Run what is asked for, show and write what came of it; after an interrupt, what is known until then."""
     bench = Bench.of(asked)
+    _check_writable(asked.json, asked.markdown)
     if not all(_runnable(profile) for profile in bench.profiles):
         return Exit.REFUSED
     stopped = _run(bench, jobs=asked.jobs)
@@ -153,13 +156,22 @@ def prove_rules(asked: Asked) -> Exit:
     return _EXITS[matrix.conclusion] if stopped is None else stopped.code
 
 
+def _check_writable(*paths: Path | None) -> None:
+    """Raise ProfileError now for a file that could not be written after all the work."""
+    for path in paths:
+        try:
+            if path is not None:
+                path.touch()
+        except OSError as error:
+            raise ProfileError([Problem(str(path), 0, 0, "", f"cannot be written: {error.strerror}")]) from error
+
+
 def _run(bench: Bench, *, jobs: int) -> StoppedError | None:
     console = warn()
     with TemporaryDirectory(prefix="scaletest-prove-") as base, console.status("starting") as status:
         tasks = bench.tasks(Path(base))
-        console.print(
-            f"{len(tasks):,} runs in {len(bench.profiles)} worlds, seeds {bench.seeds[0]} to {bench.seeds[-1]}"
-        )
+        seeds = f"seeds {bench.seeds[0]} to {bench.seeds[-1]}"
+        console.print(f"{len(tasks):,} runs in {len(bench.profiles)} worlds, {seeds}")
         try:
             for done, (task, run) in enumerate(swept(_tried, tasks, jobs=jobs), start=1):
                 for cell in bench.ended(task, run):

@@ -134,6 +134,15 @@ def test_a_rule_that_no_profile_claims_is_open_unless_its_case_holds_it() -> Non
     assert (whole.standing(OPEN), whole.conclusion) == (Standing.OPEN, Conclusion.INCONCLUSIVE)
 
 
+def test_a_rule_without_a_claim_in_some_worlds_may_be_claimed_in_others() -> None:
+    whole = replace(matrix(cell(ALL_PASS, claimed=())), every_world=False)
+    assert (whole.standing(RULE), whole.conclusion) == (Standing.TRIED, Conclusion.PROVEN)
+
+
+def test_what_nobody_claims_must_end_all_the_same() -> None:
+    assert matrix(cell(ALL_FAIL), cell({}, claimed=())).conclusion is Conclusion.UNFINISHED
+
+
 def test_the_complete_engine_must_pass_even_where_nothing_is_claimed() -> None:
     assert Matrix((), (world(ALL_PASS | {3: failed(3)}),), ()).conclusion is Conclusion.CONTRADICTED
     assert Matrix((), (world(ALL_PASS | {3: unjudged(3)}),), ()).conclusion is Conclusion.INCONCLUSIVE

@@ -70,8 +70,8 @@ def test_the_page_shows_what_was_caught_what_was_not_and_all_that_was_tried() ->
     for line in (
         "3 rules, 2 worlds, seeds 1 to 3, 18 runs: 1 rules proven, 0 false alarms.",
         f"| rule 2b | AB-16 beside AB-10 | clean-shuffled | 3 of 3 | {FLIPS} | 2.5 to 4.5 | 0 | &lt;= 1 per",
-        "| AB-07 | its case in tests/data/engine/ablations.yaml | 1 of 3 in dev-50,",
-        "| credit | AB-20 | nothing: a run should show its loss, and no profile claims to | - |",
+        "| AB-07 | held by its case in tests/data/engine/ablations.yaml | 1 of 3 in dev-50,",
+        "| credit | AB-20 | open: a run should show its loss, and no profile claims to | - |",
         "|  | clean-shuffled | dev-50 |",
         "| AB-16 | **3** |  |",
         "| AB-07 | · | 1 |",
