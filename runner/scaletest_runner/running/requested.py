@@ -108,6 +108,9 @@ def run_requested(requested: Requested) -> Exit:
     if refused(findings):
         print_findings(findings)
         return Exit.REFUSED
+    for finding in findings:
+        if finding.check == "calibration":  # else it would be known only from a gate that is missing among the passed
+            sys.stderr.write(f"warning: {finding}\n")
     ended = _run(requested, loaded, plan, findings, console=warn())
     _show(ended, requested.command(plan.inputs.random_seed))
     return ended.code
