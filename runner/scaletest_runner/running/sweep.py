@@ -75,7 +75,7 @@ def seeds_of(text: str) -> range:
 
 def swept(run: Callable[[TaskT], DoneT], tasks: Sequence[TaskT], *, jobs: int) -> Iterator[DoneT]:
     """Yield what came of every task, as they end; after a signal no further one starts, and StoppedError is raised."""
-    workers = min(jobs or os.cpu_count() or 1, len(tasks))
+    workers = max(1, min(jobs or os.cpu_count() or 1, len(tasks)))
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_leave_ends_to_the_parent)
     with caught_signals() as caught:
         try:
@@ -88,8 +88,12 @@ def swept(run: Callable[[TaskT], DoneT], tasks: Sequence[TaskT], *, jobs: int) -
 
 
 def _leave_ends_to_the_parent() -> None:
-    """Let Ctrl-C, which reaches every process, end a run that is going on and nothing else."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Let a signal, which may reach every process, end a run that is going on; one that waits for work ends with us.
+
+    A process that dies while it waits takes the queue's lock along, and its neighbours would wait for ever.
+    """
+    for number in ENDS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def show_sweep(runs: Sequence[SweptRun], command: Callable[[int], str]) -> Exit:
