@@ -35,8 +35,7 @@ startTime: {{{{ $now | Quote }}}}
 """
 
 
-def _stage(name: str, kind: str, key: str, operator: str, values: list[str], after: dict[str, Any]) -> dict[str, Any]:
-    asked = {"key": key, "operator": operator, **({"values": values} if values else {})}
+def _stage(name: str, kind: str, asked: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": _API,
         "kind": "Stage",
@@ -49,23 +48,14 @@ def _stage(name: str, kind: str, key: str, operator: str, values: list[str], aft
     }
 
 
+_NODE_STATUS: Final = '.status.conditions.[] | select( .type == "Ready" ) | .status'
+_POD_PHASE: Final = 'if .metadata.deletionTimestamp then "Leaving" else .status.phase end'
+
 STAGES: Final = (
     # Leases keep a Node alive from then on; kwok renews them whatever its stages are.
     _stage(
-        "node-ready",
-        "Node",
-        '.status.conditions.[] | select( .type == "Ready" ) | .status',
-        "NotIn",
-        ["True"],
-        {"statusTemplate": _NODE},
+        "node-ready", "Node", {"key": _NODE_STATUS, "operator": "NotIn", "values": ["True"]}, {"statusTemplate": _NODE}
     ),
-    _stage(
-        "pod-ready",
-        "Pod",
-        'if .metadata.deletionTimestamp then "Leaving" else .status.phase end',
-        "In",
-        ["Pending"],
-        {"statusTemplate": _POD},
-    ),
-    _stage("pod-delete", "Pod", ".metadata.deletionTimestamp", "Exists", [], {"delete": True}),
+    _stage("pod-ready", "Pod", {"key": _POD_PHASE, "operator": "In", "values": ["Pending"]}, {"statusTemplate": _POD}),
+    _stage("pod-delete", "Pod", {"key": ".metadata.deletionTimestamp", "operator": "Exists"}, {"delete": True}),
 )
