@@ -8,9 +8,10 @@ __all__ = ["complete_profile"]
 
 def complete_profile(incomplete: str) -> Iterator[str]:
     """Yield shipped profiles, YAML files and folders that start with what was typed."""
-    from scaletest_runner.locations import shipped_profiles
+    from scaletest_runner.locations import proving_profiles, shipped_name, shipped_profiles
 
-    yield from (path.stem for path in shipped_profiles() if path.stem.startswith(incomplete))
+    names = [shipped_name(path) for path in (*shipped_profiles(), *proving_profiles())]
+    yield from (name for name in names if name.startswith(incomplete))
     typed = Path(incomplete)
     folder = typed if incomplete.endswith("/") else typed.parent
     if not folder.is_dir():

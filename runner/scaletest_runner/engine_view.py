@@ -29,7 +29,15 @@ def show_ablations(*, as_json: bool) -> None:
     """Print the register of ablations."""
     if as_json:
         rows = [
-            {"id": a.id, "adr": a.adr, "removes": a.removes, "breaks": a.breaks, "gate": a.gate, "where": a.where}
+            {
+                "id": a.id,
+                "adr": a.adr,
+                "removes": a.removes,
+                "breaks": a.breaks,
+                "gate": a.gate,
+                "where": a.where,
+                "byRun": a.by_run,
+            }
             for a in ABLATIONS.values()
         ]
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from scaletest.profile import Problem, ProfileError
 
-__all__ = ["beside", "profile_path", "shipped", "shipped_profiles"]
+__all__ = ["beside", "profile_path", "proving_profiles", "shipped", "shipped_name", "shipped_profiles"]
+
+_PROVING = "proving"
 
 
 def shipped() -> Path:
@@ -15,8 +17,18 @@ def shipped() -> Path:
 
 
 def shipped_profiles() -> list[Path]:
-    """Return the shipped profiles by name."""
+    """Return the shipped profiles by name, without those that only prove something."""
     return sorted(shipped().glob("*.yaml"))
+
+
+def proving_profiles() -> list[Path]:
+    """Return the shipped worlds that were made to show a defect, by name."""
+    return sorted((shipped() / _PROVING).glob("*.yaml"))
+
+
+def shipped_name(path: Path) -> str:
+    """Return the name by which a shipped profile is asked for: `dev-50`, `proving/runway`."""
+    return path.relative_to(shipped()).with_suffix("").as_posix()
 
 
 def profile_path(given: str) -> Path:
@@ -24,12 +36,12 @@ def profile_path(given: str) -> Path:
     path = Path(given)
     if path.suffix in {".yaml", ".yml"} or path.exists():
         return path
-    named = shipped() / f"{given}.yaml"
-    if "/" not in given and named.is_file():
-        return named
-    names = [p.stem for p in shipped_profiles()]
-    near = get_close_matches(given, names, n=1)
-    hint = f"did you mean {near[0]}?" if near else "run `scaletest profiles` to see the shipped ones"
+    by_name = {shipped_name(each): each for each in (*shipped_profiles(), *proving_profiles())}
+    if given in by_name:
+        return by_name[given]
+    by_word = {each.stem: shipped_name(each) for each in proving_profiles()} | {name: name for name in by_name}
+    near = get_close_matches(given, by_word, n=1)
+    hint = f"did you mean {by_word[near[0]]}?" if near else "run `scaletest profiles` to see the shipped ones"
     raise ProfileError([Problem(given, 0, 0, "", "there is no such file and no shipped profile of this name", hint)])
 
 

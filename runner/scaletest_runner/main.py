@@ -5,7 +5,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from scaletest_runner.commands import clusters, doctor, engine, gate, plan, profiles, run, schema, toolchain, validate
+from scaletest_runner.commands import (
+    clusters,
+    doctor,
+    engine,
+    gate,
+    plan,
+    profiles,
+    prove,
+    run,
+    schema,
+    toolchain,
+    validate,
+)
 
 __all__ = ["app", "main"]
 
@@ -27,7 +39,7 @@ for command in (
     run.replay,
     gate.gate,
     gate.contract,
-    gate.prove,
+    prove.prove,
     engine.ablations,
     engine.explain,
     schema.schema,

@@ -108,6 +108,11 @@ class ReferenceEngine:
         return {name: pods - self._agents[name].unacknowledged for name, pods in self._shard.covered.items()}
 
     @property
+    def last_cycle_us(self) -> int:
+        """Return how long the last cycle took."""
+        return self._shard.last_cycle_us
+
+    @property
     def acquisitions(self) -> int:
         """Return the machines acquired so far: Bootstrap and Provision actions that were accepted."""
         return self._metrics.actions[Kind.BOOTSTRAP] + self._metrics.actions[Kind.PROVISION]

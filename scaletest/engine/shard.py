@@ -69,6 +69,7 @@ class Shard:
         self._heard: frozenset[str] = frozenset()
         self.covered: dict[str, int] = {}
         """Pods in the last accepted roll-up of each cluster."""
+        self.last_cycle_us = 0
         self._crew = Crew()
 
     async def start(self) -> None:
@@ -143,6 +144,7 @@ class Shard:
         await self._clock.sleep_until(at_us + self._costs.cycle_us(len(demand.rows)))
         self._hand_over(orders, decisions)
         fact = fact._replace(duration_us=self._clock.now_us() - at_us)
+        self.last_cycle_us = fact.duration_us
         self._metrics.cycle.observe(fact.duration_us)
         self._recorder.cycle(fact, inputs, compute_us)
 

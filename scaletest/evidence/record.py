@@ -10,7 +10,7 @@ __all__ = ["RECORD_VERSION", "Component", "Marks", "Phase", "RecordError", "RunR
 
 RECORD_VERSION: Final = 1
 
-_WHOLE: Final = ("epoch_ms", "scrape_interval_us", "random_seed", "clock_step_us", "driver_lag_p99_us")
+_WHOLE: Final = ("epoch_ms", "scrape_interval_us", "random_seed", "clock_step_us", "driver_lag_p99_us", "stranded_us")
 _TEXTS: Final = ("profile", "world", "plan_digest")
 _WIDEST: Final = 1 << 62
 """No honest number is wider; a wider one would overflow as soon as it is divided."""
@@ -72,6 +72,8 @@ class RunRecord:
     """Largest jump between the run's clock and the wall clock."""
     driver_lag_p99_us: int = 0
     """How late the driver sent its planned requests."""
+    stranded_us: int = 0
+    """The longest time that a Pod has stood on a Node that was gone."""
     versions: dict[str, str] = field(default_factory=dict)
     host: dict[str, str] = field(default_factory=dict)
     argv: tuple[str, ...] = ()

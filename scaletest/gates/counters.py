@@ -15,6 +15,7 @@ __all__ = [
     "Boundary",
     "Count",
     "Histograms",
+    "Numbers",
     "boundary",
     "count_between",
     "histograms_between",
@@ -90,7 +91,16 @@ def values_at(case: Case, role: str, mark_us: int) -> tuple[list[tuple[Series, f
     return values, doubt
 
 
-def numbers_between(case: Case, metric: str, span: Span) -> tuple[range | None, str]:
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers that a counter gave out between the scrapes at a span's boundaries."""
+
+    given: range
+    scraped: Span
+    """From scrape to scrape, which may come a little after the marks."""
+
+
+def numbers_between(case: Case, metric: str, span: Span) -> tuple[Numbers | None, str]:
     """Return the numbers that a single counter series gave out between the boundaries of a span.
 
     None when several series share the metric: then their numbers say nothing about one ledger.
@@ -101,8 +111,11 @@ def numbers_between(case: Case, metric: str, span: Span) -> tuple[range | None, 
     rise, doubt = _rise(case, found[0], span)
     if doubt:
         return None, doubt
-    base = round(found[0].at(boundary(case, found[0].labels.get("target", ""), span.start_us).time_ms) or 0)
-    return range(base + 1, base + rise + 1), ""
+    target, epoch_ms = found[0].labels.get("target", ""), case.evidence.record.epoch_ms
+    start_ms, end_ms = (boundary(case, target, mark_us).time_ms for mark_us in (span.start_us, span.end_us))
+    base = round(found[0].at(start_ms) or 0)
+    scraped = Span((start_ms - epoch_ms) * 1000, (end_ms - epoch_ms) * 1000)
+    return Numbers(range(base + 1, base + rise + 1), scraped), ""
 
 
 def is_run(numbers: Sequence[int], first: int, last: int) -> bool:

@@ -230,12 +230,13 @@ def cycle_rows(case: Case, span: Span, gate: Gate) -> tuple[list[CycleRow], str]
     if doubt:
         return rows, doubt
     if numbers is not None:
-        rows = sorted(row for row in case.evidence.cycles if row.cycle in numbers)
+        rows = sorted(row for row in case.evidence.cycles if row.cycle in numbers.given)
+        span = numbers.scraped
     if not rows:
         return rows, "no cycle was recorded"
     known = [row.cycle for row in rows]
-    numbers = numbers or range(known[0], known[0] + len(rows))
-    if not is_run(known, numbers[0], numbers[-1]):
+    given = numbers.given if numbers is not None else range(known[0], known[0] + len(rows))
+    if not is_run(known, given[0], given[-1]):
         return rows, "the cycle ledger has gaps or repeats"
     if any(b.at_us < a.at_us for a, b in pairwise(rows)):
         return rows, "the cycle ledger's clock runs backwards"

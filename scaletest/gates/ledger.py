@@ -33,7 +33,8 @@ def _gap(case: Case) -> str:
     counted, doubt = numbers_between(case, BINDS, case.soak)
     if doubt:
         return doubt
-    if counted and (not numbers or numbers[0] > counted[0] or numbers[-1] < counted[-1]):
+    given = counted.given if counted is not None else range(0)
+    if given and (not numbers or numbers[0] > given[0] or numbers[-1] < given[-1]):
         return "the request ledger has fewer binds than the driver counted"
     if any(map(_contradicts_itself, rows)):
         return "a request's state and its instants contradict each other"

@@ -19,6 +19,7 @@ _UNDELIVERED_SHARE: Final = 0.005
 _COVERAGE: Final = 0.95
 _CLOCK_STEP_US: Final = 1_000_000
 _DRIVER_LAG_US: Final = 1_000_000
+_STRANDED_US: Final = 5_000_000
 _SLOT: Final = attrgetter("cluster", "slot", "planned_us", "cause")
 """What no two planned replacements have in common."""
 
@@ -27,7 +28,7 @@ def defects_of(case: Case) -> tuple[Defect, ...]:
     """Return every defect of the run and its evidence."""
     found = [*case.evidence.defects, *_foreign(case), *_unfinished(case)]
     if case.started:
-        found += [*_undelivered(case), *_lost_targets(case), *_dead_parts(case), *_clocks(case)]
+        found += [*_undelivered(case), *_lost_targets(case), *_dead_parts(case), *_stranded(case), *_clocks(case)]
     return tuple(found)
 
 
@@ -81,6 +82,13 @@ def _dead_parts(case: Case) -> Iterator[Defect]:
     for part in case.evidence.record.components:
         if part.died_us is not None and part.role != "engine" and part.died_us <= case.end_us:
             yield Defect("component", Effect.BOTH, f"{part.name} died during the run")
+
+
+def _stranded(case: Case) -> Iterator[Defect]:
+    """Look for Pods on Nodes that are gone: bound to nothing, and not replaced by their owners."""
+    stranded_us = case.evidence.record.stranded_us
+    if stranded_us > _STRANDED_US:
+        yield Defect("ground", Effect.BOTH, f"a Pod stood on a Node that was gone for {stranded_us / 1e6:.1f} s")
 
 
 def _clocks(case: Case) -> Iterator[Defect]:

@@ -51,6 +51,17 @@ def _bursts_happen(plan: Plan) -> Iterator[Finding]:
             yield _refuse("names", f"burst of {name}", message)
 
 
+def _known_gates(plan: Plan) -> Iterator[Finding]:
+    names = [gate.name for gate in plan.gates if not gate.not_applicable]
+    for catch in plan.profile.proving.catches:
+        for gate in catch.by:
+            if gate not in names:
+                near = get_close_matches(gate, names, n=1)
+                hint = f"did you mean {near[0]}?" if near else "set its bar under slo, or name another"
+                message = f"is to be caught by {gate}, which is no gate of this profile; {hint}"
+                yield _refuse("names", catch.without, message)
+
+
 def _known_topology(plan: Plan) -> Iterator[Finding]:
     for kind in plan.archetypes:
         if kind.spread and kind.spread.topology_key not in {ZONE_KEY, RACK_KEY}:
@@ -298,6 +309,7 @@ Check = Callable[[Plan], Iterator[Finding]]
 _FIRST: Final[tuple[Check, ...]] = (_countable, _known_archetypes, _known_topology, _bursts_happen)
 _CHECKS: Final[tuple[Check, ...]] = (
     _engine_can,
+    _known_gates,
     _substrate_bears,
     _realism,
     _gangs_satisfiable,

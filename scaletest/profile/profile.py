@@ -6,6 +6,7 @@ from pydantic import Field
 
 from scaletest.profile.blocks import Block, Count, Metadata, Name, PositiveCount, PositiveNumber, Share
 from scaletest.profile.load import Load, LoadProfile, RunnerAction
+from scaletest.profile.proving import Proving
 from scaletest.profile.slo import Slo
 from scaletest.profile.world import Provider, World
 
@@ -120,6 +121,8 @@ class Profile(Block):
     """Shards and coordinators."""
     runner_actions: tuple[RunnerAction, ...] = ()
     """What the runner does to the engine during the soak."""
+    proving: Proving = Field(default_factory=Proving)
+    """What this profile is made to show; it changes nothing in a run."""
     ramp_budget: str | None = None
     """Deprecated: ramp gates nothing (ADR-0035); still read so that old profiles load."""
 

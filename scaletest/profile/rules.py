@@ -267,6 +267,23 @@ def _losses_happen(profile: Profile) -> Iterator[Finding]:
         yield Finding.error(reads, "no machine is ever lost, so there is nothing to judge", hint)
 
 
+def _a_catch_takes_one_rule_away(profile: Profile) -> Iterator[Finding]:
+    for place, catch in enumerate(profile.proving.catches):
+        if catch.without in catch.masked_by:
+            path = f"proving.catches.{place}"
+            message = f"{catch.without} cannot mask itself: both sides of the comparison would be the same"
+            yield Finding.error(f"{path}.maskedBy {path}.without", message, "name the other rule")
+
+
+def _catches_are_listed_once(profile: Profile) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for place, catch in enumerate(profile.proving.catches):
+        before = first.setdefault(catch.without, place)
+        if before != place:
+            reads = f"proving.catches.{place}.without proving.catches.{before}.without"
+            yield Finding.error(reads, f"{catch.without} is listed twice", "put all its gates into one entry")
+
+
 PROFILE_RULES: Final[tuple[Rule[Profile], ...]] = (
     _pods_per_cluster_is_given,
     _target_agrees_with_pods_per_cluster,
@@ -292,4 +309,6 @@ PROFILE_RULES: Final[tuple[Rule[Profile], ...]] = (
     _drill_bars_have_a_drill,
     _drift_has_a_level_to_return_to,
     _losses_happen,
+    _a_catch_takes_one_rule_away,
+    _catches_are_listed_once,
 )

@@ -3,6 +3,7 @@
 from typing import Final
 
 __all__ = [
+    "ABLATION",
     "LABEL_KEY",
     "LABEL_NAME",
     "LABEL_VALUE",
@@ -28,6 +29,7 @@ LABEL_NAME: Final = r"^[a-zA-Z_][a-zA-Z0-9_]*$"
 # Each part starts with something else than a dot, so neither `..` nor a leading or double slash gets through.
 RELATIVE_PATH: Final = r"^[a-zA-Z0-9_-][a-zA-Z0-9._-]*(/[a-zA-Z0-9_-][a-zA-Z0-9._-]*)*$"
 URL_PATH: Final = r"^/[!-~]*$"
+ABLATION: Final = r"^AB-[A-Z0-9]{1,16}$"
 
 SPELLINGS: Final = {
     NAME: "a name of lower-case letters, digits and inner dashes, 63 at most",
@@ -37,5 +39,6 @@ SPELLINGS: Final = {
     METRIC_NAME: "a Prometheus metric name: letters, digits, underscores and colons",
     LABEL_NAME: "a Prometheus label name: letters, digits and underscores",
     RELATIVE_PATH: "a relative path inside the folder of this file, without dot-dot",
+    ABLATION: "an ablation such as AB-16, as `scaletest ablations` lists them",
     URL_PATH: "a path of a URL, which starts with a slash and has no spaces",
 }

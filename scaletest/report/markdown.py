@@ -21,7 +21,7 @@ from scaletest.report.wording import (
     worst_first,
 )
 
-__all__ = ["CAP_BYTES", "markdown_text"]
+__all__ = ["CAP_BYTES", "inline", "markdown_text"]
 
 CAP_BYTES: Final = 900 * 1024
 
@@ -92,12 +92,12 @@ def _rows_within(rows: tuple[str, ...], room: int) -> int:
 
 
 def _head(verdict: Verdict) -> str:
-    stamps = [f"world {_inline(verdict.world)}", f"plan {_inline(verdict.plan_digest[:16])}"]
+    stamps = [f"world {inline(verdict.world)}", f"plan {inline(verdict.plan_digest[:16])}"]
     stamps += ["strict"] * verdict.strict
     stamps += ["**exploratory: judged with parameters other than the plan's**"] * verdict.exploratory
     return (
-        f"## {_mark(verdict.outcome)}: {_inline(verdict.profile)}\n\n"
-        f"**Why:** {_inline(verdict.reason)}\n\n"
+        f"## {_mark(verdict.outcome)}: {inline(verdict.profile)}\n\n"
+        f"**Why:** {inline(verdict.reason)}\n\n"
         f"Run in {', '.join(stamps)}."
     )
 
@@ -106,11 +106,11 @@ def _parts(verdict: Verdict) -> Iterator[_Part]:
     gates = worst_first(verdict.gates)
     opening = ("", f"| {' | '.join(_COLUMNS)} |", _RULE)
     yield _Part("gates", opening, tuple(_gate_row(gate) for gate in gates))
-    defects = tuple(f"- {_inline(defect_text(defect))}" for defect in verdict.defects)
+    defects = tuple(f"- {inline(defect_text(defect))}" for defect in verdict.defects)
     yield _Part("defects", ("", "### Defects of ground, harness or evidence", ""), defects)
     yield _folded("Figures of gates", "gates in detail", (_figures_row(gate) for gate in gates))
     yield _folded("Phases", "phases", (_phase_row(*phase) for phase in verdict.phases))
-    information = (f"- {_inline(each.name)}: {_inline(each.text)}" for each in verdict.information)
+    information = (f"- {inline(each.name)}: {inline(each.text)}" for each in verdict.information)
     yield _folded("Information", "figures", information)
 
 
@@ -119,17 +119,17 @@ def _folded(title: str, name: str, rows: Iterator[str]) -> _Part:
 
 
 def _gate_row(gate: GateResult) -> str:
-    why = _inline(gate.reason)
+    why = inline(gate.reason)
     if gate.look_at:
-        why += f"<br>Look at: {_inline(gate.look_at)}"
+        why += f"<br>Look at: {inline(gate.look_at)}"
     cells = (
-        _inline(gate.name),
+        inline(gate.name),
         _mark(gate.outcome),
-        _inline(observed_text(gate)),
-        _inline(bar_text(gate)),
+        inline(observed_text(gate)),
+        inline(bar_text(gate)),
         margin_text(gate),
         samples_text(gate),
-        _inline(gate.window),
+        inline(gate.window),
         str(gate.kind),
         why,
     )
@@ -137,13 +137,13 @@ def _gate_row(gate: GateResult) -> str:
 
 
 def _figures_row(gate: GateResult) -> str:
-    facts = "; ".join(f"{_inline(label)}: {_inline(text)}" for label, text in (("source", gate.source), *gate.details))
-    return f"- **{_inline(gate.name)}** {facts}"
+    facts = "; ".join(f"{inline(label)}: {inline(text)}" for label, text in (("source", gate.source), *gate.details))
+    return f"- **{inline(gate.name)}** {facts}"
 
 
 def _phase_row(name: str, outcome: str, detail: str) -> str:
-    tail = f": {_inline(detail)}" if detail else ""
-    return f"- {_inline(name)}: {_inline(outcome)}{tail}"
+    tail = f": {inline(detail)}" if detail else ""
+    return f"- {inline(name)}: {inline(outcome)}{tail}"
 
 
 def _mark(outcome: Outcome | RunOutcome) -> str:
@@ -151,7 +151,7 @@ def _mark(outcome: Outcome | RunOutcome) -> str:
     return f"{_MARKS[outcome]} {words}"
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     """Return text that Markdown shows as it is, on one line, clipped where nobody would read on."""
     if len(text) > _LONGEST_TEXT:
         text = f"{text[:_LONGEST_TEXT]}... ({len(text) - _LONGEST_TEXT:,} more characters)"

@@ -1,6 +1,7 @@
 """`scaletest run` as a user meets it: verdicts, exit codes, refusals, interruption, and what is left on disk."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -138,3 +139,19 @@ def test_one_cycle_of_a_run_is_explained(tmp_path: Path) -> None:
     assert "cycle 3" in shown.output
     assert "Reclaim" in shown.output
     assert "there is no cycle 999" in str(missing.exception)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_sweep_starts_nothing_more_and_shows_what_is_known(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    argv = [sys.executable, "-m", "scaletest_runner.main", "run", "smoke", "--seeds", "1..1000", "--out", str(tmp_path)]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while not list(tmp_path.rglob("verdict.json")):
+        time.sleep(0.1)
+    os.killpg(process.pid, number)
+    text, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 128 + number
+    assert f"ended by {number.name} after" in text
+    assert "of 1000 seeds" in text

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["contract", "gate", "prove"]
+__all__ = ["contract", "gate"]
 
 
 def gate(
@@ -31,23 +31,6 @@ def gate(
     from scaletest_runner.judging import judge_folder
 
     raise typer.Exit(judge_folder(run, strict=strict, bars=bar or [], write=write))
-
-
-def prove(
-    *,
-    gates: Annotated[bool, typer.Option("--gates", help="Prove every gate with staged evidence.")] = False,
-) -> None:
-    """Show that the gates work: each must pass, fail, be marginal and go unmeasured when it should.
-
-    \b
-    Example:
-      scaletest prove --gates
-    """
-    from scaletest_runner.judging import show_proof
-
-    if not gates:
-        raise typer.BadParameter("say what to prove: --gates")
-    raise typer.Exit(show_proof())
 
 
 def contract(

@@ -1,11 +1,14 @@
 """`scaletest run` and `scaletest replay`: a profile run to its verdict, and a run repeated."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from scaletest_runner.completion import complete_profile
+
+if TYPE_CHECKING:
+    from scaletest_runner.running.requested import OutsideServer
 
 __all__ = ["replay", "run"]
 
@@ -39,6 +42,19 @@ def run(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave clusters and Prometheus up, and say how to reach them (kwok).")
     ] = False,
+    prometheus_url: Annotated[
+        str | None, typer.Option(help="Read samples from this Prometheus instead of one of our own (kwok).")
+    ] = None,
+    prometheus_targets: Annotated[
+        Path | None,
+        typer.Option(help="Where it looks for its targets: a file of its file_sd_configs.", metavar="FILE"),
+    ] = None,
+    prometheus_token_file: Annotated[
+        Path | None, typer.Option(help="Its bearer token; read when it is needed and kept nowhere.", metavar="FILE")
+    ] = None,
+    prometheus_ca_file: Annotated[
+        Path | None, typer.Option(help="Whom to trust for its https; certificates are always checked.", metavar="FILE")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=0, help="Seeds to run at once; 0 means one per core.")] = 0,
 ) -> None:
     """Run a test from install to verdict: on virtual time (sim), or on real control planes of this machine (kwok).
@@ -64,10 +80,25 @@ def run(
         strict=strict,
         timeout_s=timeout,
         keep=keep,
+        prometheus=_outside(prometheus_url, prometheus_targets, prometheus_token_file, prometheus_ca_file, substrate),
     )
     if seeds is None:
         raise typer.Exit(run_requested(requested))
     raise typer.Exit(run_seeds(requested, seeds, jobs=jobs))
+
+
+def _outside(
+    url: str | None, targets: Path | None, token_file: Path | None, ca_file: Path | None, substrate: str
+) -> "OutsideServer | None":
+    from scaletest_runner.running.requested import OutsideServer
+
+    if url is None and not (targets or token_file or ca_file):
+        return None
+    if url is None or targets is None:
+        raise typer.BadParameter("an outside Prometheus needs --prometheus-url and --prometheus-targets")
+    if substrate == "sim":
+        raise typer.BadParameter("no Prometheus is asked in the simulated world", param_hint="--prometheus-url")
+    return OutsideServer(url, targets, token_file, ca_file)
 
 
 def replay(

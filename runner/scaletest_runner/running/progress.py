@@ -28,13 +28,14 @@ class Reading:
     planned: int = 0
     reclaims: int = 0
     since_settle: int | None = None
+    cycle_us: int = 0
 
     @classmethod
     def of(cls, stage: Stage) -> "Reading":
         """Return where the run on a stage is."""
         driver, reclaims, settled = stage.driver, stage.engine.reclaims, stage.reclaims_at_settle
         since = None if settled is None else reclaims - settled
-        return cls(driver.bound_ready, driver.sent, driver.planned, reclaims, since)
+        return cls(driver.bound_ready, driver.sent, driver.planned, reclaims, since, stage.engine.last_cycle_us)
 
 
 class Progress:
@@ -100,5 +101,5 @@ class Progress:
             now = self.reading()
             parts += [f"bound {now.bound:,}", f"churn {now.sent:,} of {now.planned:,}"]
             since = "" if now.since_settle is None else f", {now.since_settle:,} since settle"
-            parts.append(f"reclaims {now.reclaims:,}{since}")
+            parts += [f"reclaims {now.reclaims:,}{since}", f"cycle {now.cycle_us / 1000:.0f} ms"]
         return Text("  ".join(parts))

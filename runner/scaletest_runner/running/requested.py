@@ -4,7 +4,6 @@ import os
 import shlex
 import sys
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -19,12 +18,22 @@ from scaletest.profile import Problem, ProfileError
 from scaletest_runner.exits import Exit
 from scaletest_runner.inputs import Loaded, load_inputs
 from scaletest_runner.plan_view import print_findings
-from scaletest_runner.running.run import Ended, fresh_folder, run_plan
+from scaletest_runner.running.run import Ended, StoppedError, fresh_folder, run_plan
 from scaletest_runner.running.sweep import SweptRun, seeds_of, show_sweep, swept
 from scaletest_runner.terminal import out, warn
 from scaletest_runner.verdict_view import print_verdict
 
-__all__ = ["Requested", "run_requested", "run_seeds"]
+__all__ = ["OutsideServer", "Requested", "run_quietly", "run_requested", "run_seeds"]
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideServer:
+    """A Prometheus that somebody else runs, as it was typed."""
+
+    url: str
+    targets_file: Path
+    token_file: Path | None = None
+    ca_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,8 @@ class Requested:
     timeout_s: float | None
     keep: bool = False
     """Leave clusters standing; only where there are any."""
+    prometheus: OutsideServer | None = None
+    """Who scrapes, if it is not to be a server of ours."""
 
     def command(self, seed: int) -> str:
         """Return the one command that repeats the run."""
@@ -101,6 +112,8 @@ def run_requested(requested: Requested) -> Exit:
 def _show(ended: Ended, command: str) -> None:
     console = out()
     print_verdict(ended.verdict, console)
+    if ended.costs is not None:
+        console.print(Text("\nCosts", style="bold"), ended.costs, sep="\n")
     if ended.note:
         console.print(Text(f"\n{ended.note}; what was observed until then is kept", style="bold magenta"))
     console.print(Text(f"\nReports      {ended.folder}/ (summary.md, verdict.json, summary.json, junit.xml)"))
@@ -139,9 +152,15 @@ def _run_on_clusters(
     requested: Requested, loaded: Loaded, plan: Plan, findings: tuple[Finding, ...], console: Console
 ) -> Ended:
     # Foreign clients take a second to import; only this world needs them.
+    from scaletest.world.kwok.prometheus import Server
     from scaletest.world.kwok.toolchain import find_toolchain
+    from scaletest_runner.running.real.ground import Outside
     from scaletest_runner.running.real.run import Asked, run_on_clusters
 
+    outside = None
+    if (told := requested.prometheus) is not None:
+        server = Server(told.url, ca_file=told.ca_file, token_file=told.token_file)
+        outside = Outside(server, told.targets_file.absolute())
     tools = find_toolchain()
     asked = Asked(
         folder=_folder(requested, loaded, plan),
@@ -152,6 +171,7 @@ def _run_on_clusters(
         strict=requested.strict,
         timeout_s=requested.timeout_s,
         keep=requested.keep,
+        outside=outside,
     )
     return run_on_clusters(plan, findings, asked, console)
 
@@ -160,22 +180,30 @@ def run_seeds(requested: Requested, seeds: str, *, jobs: int) -> Exit:
     """Run once for each seed, several at once, and show how every gate came out."""
     numbers = seeds_of(seeds)
     requested.load()  # so that bad files are reported once, before anything starts
+    runs: list[SweptRun] = []
+    stopped: StoppedError | None = None
     with warn().status("running") as status:
-        runs = []
-        for one in swept(partial(_swept, requested), numbers, jobs=jobs):
-            runs.append(one)
-            status.update(f"{len(runs)} of {len(numbers)} seeds")
-    return show_sweep(runs, requested.command)
+        try:
+            for one in swept(run_quietly, [replace(requested, seed=seed) for seed in numbers], jobs=jobs):
+                runs.append(one)
+                status.update(f"{len(runs)} of {len(numbers)} seeds")
+        except StoppedError as end:
+            stopped = end
+    code = show_sweep(runs, requested.command)
+    if stopped is None:
+        return code
+    out().print(Text(f"{stopped} after {len(runs)} of {len(numbers)} seeds", style="bold magenta"))
+    return stopped.code
 
 
-def _swept(requested: Requested, seed: int) -> SweptRun:
-    """Run one seed in a process of its own; nothing is shown but the sum of all."""
-    one = replace(requested, seed=seed)
-    loaded = one.load()
+def run_quietly(requested: Requested) -> SweptRun:
+    """Run one of many in a process of its own; nothing is shown but the sum of all."""
+    loaded = requested.load()
     plan = Plan(loaded.inputs)
     findings = preflight(plan)
+    seed = plan.inputs.random_seed
     if refused(findings):
         return SweptRun.refused(seed, [str(finding) for finding in findings if finding.severity is Severity.REFUSE])
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        ended = _run(one, loaded, plan, findings, console=Console(file=nowhere))
+        ended = _run(requested, loaded, plan, findings, console=Console(file=nowhere))
     return SweptRun.of(seed, ended)

@@ -13,6 +13,7 @@ from signal import Signals
 from typing import Any, Final
 
 from rich.console import Console
+from rich.table import Table
 
 from scaletest.engine.reference import EngineSettings
 from scaletest.evidence import Journal, RunRecord, read_evidence
@@ -61,6 +62,8 @@ class Ended:
     """Why it ended before its time, if it did."""
     kept: tuple[str, ...] = ()
     """How to reach what was left standing."""
+    costs: Table | None = None
+    """What the processes of a run on real clusters cost."""
 
 
 def run_plan(

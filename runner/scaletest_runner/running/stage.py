@@ -33,6 +33,10 @@ class EngineUnderTest(Protocol):
         """Return the Pods that each cluster's accepted roll-up covers."""
 
     @property
+    def last_cycle_us(self) -> int:
+        """Return how long its last cycle took."""
+
+    @property
     def acquisitions(self) -> int:
         """Return how many acquisitions it has begun."""
 

@@ -112,10 +112,11 @@ async def _end_all(home: Path, noted: list[ProcessId]) -> None:
     )
 
 
-def replace_file(path: Path, document: dict[str, Any]) -> None:
+def replace_file(path: Path, document: object, *, mode: int = 0o600) -> None:
     """Replace a small file at once: a reader sees the old or the new one, never a part."""
     draft = path.with_name(f".{path.name}.new")
-    draft.touch(mode=0o600)
+    draft.touch()
+    draft.chmod(mode)
     draft.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     draft.replace(path)
 

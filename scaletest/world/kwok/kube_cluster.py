@@ -4,6 +4,7 @@ One reader per object: the driver and the engine's agent each have their own, as
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from scaletest.world.kwok.objects import (
     request,
 )
 from scaletest.world.kwok.sightings import KnownPod, PodNumbers, Sightings, owner_number
+from scaletest.world.kwok.stranded import StrandedPods
 
 __all__ = ["KubeCluster"]
 
@@ -58,6 +60,7 @@ class KubeCluster:
         self._name, self._api, self._clock, self._max_pods = name, api, clock, max_pods
         self._watches_requests = watches_requests
         self.lags = ReplacementLags()
+        self.stranded = StrandedPods()
         self._numbers = PodNumbers()
         self._removed: dict[str, bool] = {}
         self._owners: dict[int, Owner] = {}
@@ -90,6 +93,7 @@ class KubeCluster:
             sightings=told,
             seen_us=self._clock.now_us(),
             newest=self._numbers.newest,
+            placed=Counter(filter(None, listing.nodes)),
         )
         if len(self._listed) > _LISTINGS_KEPT:
             del self._listed[min(self._listed)]
@@ -115,7 +119,7 @@ class KubeCluster:
         if self._watched is None or self._watched.revision != revision:
             self._watched = self._begun(revision)
         self._listed.clear()
-        return KubeWatch(self._api, self._clock, self._watched, lags=self.lags)
+        return KubeWatch(self._api, self._clock, self._watched, lags=self.lags, stranded=self.stranded)
 
     def _begun(self, revision: int) -> Position:
         """Return the position of a listing. Nodes that were listed after the Pods are known to whoever watches."""
@@ -124,6 +128,7 @@ class KubeCluster:
         position, (nodes_revision, nodes) = self._listed[revision], self._nodes_listed
         if nodes_revision >= revision:
             position.nodes.revision, position.sightings.nodes = nodes_revision, dict(nodes)
+            self.stranded.listed(position.placed, nodes, self._clock.now_us())
         self._numbers.keep(position.sightings.pods, newest=position.newest)
         return position
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import orjson
@@ -12,6 +12,7 @@ from scaletest.ports.cluster import NodeEvent, PodEvent, WatchBatch, WatchBroken
 from scaletest.world.kwok.api import ApiError, ApiServer, GoneError
 from scaletest.world.kwok.lags import ReplacementLags
 from scaletest.world.kwok.sightings import Sightings
+from scaletest.world.kwok.stranded import StrandedPods
 
 __all__ = ["KubeWatch", "Position", "Stream"]
 
@@ -33,16 +34,25 @@ class Stream:
 class Position:
     """How far a reader has come: each stream's own revision, what was told, and when the last event came in.
 
-    `newest` is the newest number that a Pod had when it was listed.
+    `newest` is the newest number that a Pod had when it was listed, `placed` how many Pods stood on each Node.
     """
 
     def __init__(
-        self, *, pods: Stream, nodes: Stream, requests: Stream | None, sightings: Sightings, seen_us: int, newest: int
+        self,
+        *,
+        pods: Stream,
+        nodes: Stream,
+        requests: Stream | None,
+        sightings: Sightings,
+        seen_us: int,
+        newest: int,
+        placed: Mapping[str, int],
     ) -> None:
         self.pods, self.nodes, self.requests = pods, nodes, requests
         self.sightings = sightings
         self.seen_us = seen_us
         self.newest = newest
+        self.placed = placed
         self.revision = pods.revision
         """The number by which the port knows this position: the last one told. Streams may be further, with no news."""
 
@@ -56,9 +66,16 @@ class KubeWatch:
     """One open watch."""
 
     def __init__(
-        self, api: ApiServer, clock: Clock, position: Position, *, lags: ReplacementLags | None = None
+        self,
+        api: ApiServer,
+        clock: Clock,
+        position: Position,
+        *,
+        lags: ReplacementLags | None = None,
+        stranded: StrandedPods | None = None,
     ) -> None:
-        self._clock, self._position, self._lags = clock, position, lags
+        self._clock, self._position = clock, position
+        self._lags, self._stranded = lags or ReplacementLags(), stranded or StrandedPods()
         self._lines: deque[tuple[int, Stream, bytes]] = deque()
         self._news = asyncio.Event()
         self._error: Exception | None = None
@@ -111,11 +128,12 @@ class KubeWatch:
             if stream is position.nodes:
                 nodes += events
                 nodes_us += [at_us] * len(events)
+                self._stranded.note_nodes(events, at_us)
             else:
                 pods += events
                 pods_us += [at_us] * len(events)
-                if self._lags is not None:
-                    self._lags.note(events, at_us)
+                self._lags.note(events, at_us)
+                self._stranded.note_pods(events, at_us)
             position.seen_us = at_us
         return WatchBatch(
             received_us=self._clock.now_us(),

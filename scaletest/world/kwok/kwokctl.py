@@ -11,6 +11,7 @@ from typing import Any, Final
 from scaletest.world.kwok.components import APISERVER, CONTROLLER_MANAGER, ETCD, KWOK_CONTROLLER, SCHEDULER
 from scaletest.world.kwok.errors import GroundError
 from scaletest.world.kwok.ports import LOOPBACK
+from scaletest.world.kwok.stages import STAGES
 
 __all__ = [
     "CLUSTERS",
@@ -39,7 +40,8 @@ PROGRAMS: Final = (
 )
 _ETCD_QUOTA: Final = "8Gi"
 """Far above what a run of a hundred thousand objects writes between two compactions."""
-_KUBELETS: Final = 16
+_KUBELETS: Final = 64
+"""As many at once as the driver and the engine: whoever asks an API server more at a time gets more of its time."""
 _GOGC: Final = "200"
 """Memory for processor time: components collect garbage half as often, which takes a tenth off their time."""
 _TELLING: Final = re.compile(
@@ -55,12 +57,13 @@ def missing_programs(binaries: Path) -> list[str]:
 
 
 def settings_text(binaries: Path, ports: Mapping[str, int], *, kube_version: str) -> str:
-    """Return the file that kwokctl is given: its own configuration, and that of kwok's controller. JSON is YAML."""
+    """Return the file that kwokctl is given: its own configuration, and kwok's with what it plays. JSON is YAML."""
     kwok = {
         "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
         "kind": "KwokConfiguration",
-        # By default four Pods at a time: while a cluster is filled its kubelets would fall minutes behind. One of these
-        # options needs all: kwokctl writes zero for those that are left out.
+        # By default four Pods at a time: while a cluster is filled its kubelets would fall minutes behind, and Pods
+        # that are deleted then would hold their room for as long. One of these options needs all: kwokctl writes zero
+        # for those that are left out.
         "options": {
             "podPlayStageParallelism": _KUBELETS,
             "nodePlayStageParallelism": _KUBELETS,
@@ -70,7 +73,7 @@ def settings_text(binaries: Path, ports: Mapping[str, int], *, kube_version: str
             "enablePodsOnNodeSyncStreamWatch": False,
         },
     }
-    documents = (settings(binaries, ports, kube_version=kube_version), kwok)
+    documents = (settings(binaries, ports, kube_version=kube_version), kwok, *STAGES)
     return "\n---\n".join(json.dumps(each, indent=1) for each in documents) + "\n"
 
 

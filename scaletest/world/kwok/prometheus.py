@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 from time import monotonic
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -22,7 +23,7 @@ from prometheus_api_client.prometheus_connect import PrometheusConnect
 from requests.adapters import Retry
 
 from scaletest.evidence import Metrics, Series
-from scaletest.profile.problems import printable
+from scaletest.world.kwok.errors import GroundError
 
 __all__ = [
     "PrometheusAnswer",
@@ -34,18 +35,18 @@ __all__ = [
 ]
 
 _LONGEST_WHY: Final = 300
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _PIECE_BYTES: Final = 1 << 16
 
 _Samples: TypeAlias = list[tuple[int, float]]
 
 
-class PrometheusError(Exception):
+class PrometheusError(GroundError):
     """Samples could not be read: what failed, why, and what to do about it."""
 
     def __init__(self, what: str, *, why: str, remedy: str) -> None:
-        # The server's own words may be part of the reason: cut short, and nothing in them may steer a terminal.
-        self.what, self.why, self.remedy = what, printable(why[:_LONGEST_WHY]), remedy
-        super().__init__(f"{self.what}: {self.why}; {self.remedy}")
+        # The server's own words may be part of the reason: one line, cut short.
+        super().__init__(what, why=" ".join(why.splitlines())[:_LONGEST_WHY], remedy=remedy)
 
 
 class PrometheusUnavailable(PrometheusError):  # noqa: N818 - the name says what happened
@@ -73,12 +74,25 @@ class Server:
     chunk_ms: int = 600_000
     """The longest stretch asked for at once."""
     answer_bytes_max: int = 256 * 1024 * 1024
+    ca_file: Path | None = None
+    """Whom to trust for https; left out, the authorities that Python trusts. There is no way to trust anybody."""
+    token_file: Path | None = None
+    """Holds a bearer token, which is read when it is sent and kept nowhere."""
 
     def __post_init__(self) -> None:
-        if why := _address_fault(self.url):
+        if why := _address_fault(self.url, secret=self.token_file is not None):
             raise PrometheusUnavailable(
                 "the address of Prometheus is not usable", why=why, remedy="give one like http://127.0.0.1:9090"
             )
+        for file in filter(None, (self.ca_file, self.token_file)):
+            if why := _file_fault(file):
+                raise PrometheusUnavailable(
+                    f"Prometheus cannot be asked with {file}", why=why, remedy="name a file that can be read"
+                )
+
+    def token(self) -> str:
+        """Return the token, or nothing."""
+        return self.token_file.read_text(encoding="utf-8").strip() if self.token_file else ""
 
 
 def read_samples(
@@ -150,6 +164,9 @@ class _Asked:
         self._server = server
         session.trust_env = False  # a proxy of the environment has no business between us and the evidence
         session.headers["Accept-Encoding"] = "identity"
+        session.verify = str(server.ca_file) if server.ca_file else True
+        if token := server.token():
+            session.headers["Authorization"] = f"Bearer {token}"
         session.hooks["response"] = [self._whole]
         # No retries: the instant is pinned, so whoever asks may ask again; a hidden retry only hides the time it takes.
         self._client = PrometheusConnect(server.url.rstrip("/"), retry=Retry(0, read=False), session=session)
@@ -264,7 +281,14 @@ def _first_cause(error: BaseException) -> BaseException:
     return error
 
 
-def _address_fault(url: str) -> str:
+def _file_fault(file: Path) -> str:
+    try:
+        return "" if file.read_text(encoding="utf-8").strip() else "it is empty"
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or type(error).__name__
+
+
+def _address_fault(url: str, *, secret: bool) -> str:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -274,4 +298,6 @@ def _address_fault(url: str) -> str:
         return f"{url!r} is not an http or https address"
     if parts.username is not None or parts.password is not None:
         return "it holds a user name or password, which would end up in logs"
+    if secret and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        return "a token would cross the network in plain text; use https"
     return "it holds a query or a fragment" if parts.query or parts.fragment else ""

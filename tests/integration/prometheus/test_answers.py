@@ -47,7 +47,7 @@ def answering(queries: list[dict[str, list[str]]]) -> Iterator[Answering]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
         Thread(target=http.serve_forever, daemon=True).start()
 
-        def start(body: str, status: int = 200, headers: dict[str, str] | None = None, **limits: int) -> Server:
+        def start(body: str, status: int = 200, headers: dict[str, str] | None = None, **limits: Any) -> Server:
             answer.update(body=body, status=status, headers=headers or {})
             return Server(f"http://127.0.0.1:{http.server_port}", timeout_s=5.0, **limits)
 

@@ -1,9 +1,14 @@
 """The register of ablations, the small tables of the rules, and the sentences."""
 
+from pathlib import Path
+
 import pytest
 
 from scaletest.engine.decide import ABLATIONS, COMPLETE, Rule, UnknownAblationError, rules_without
 from scaletest.engine.decide.preempt import grace_us, victim_score
+from scaletest_runner.engine_fixtures import read_fixture
+
+DATA = Path(__file__).parents[2] / "data" / "engine"
 
 ASKED_FOR = {
     f"AB-{number:02d}"
@@ -43,6 +48,17 @@ ASKED_FOR = {
 def test_the_register_lists_every_ablation_that_is_asked_for() -> None:
     assert set(ABLATIONS) >= ASKED_FOR | {"AB-ROWS", "AB-SERVED"}
     assert all(a.adr and a.removes and a.breaks and a.gate for a in ABLATIONS.values())
+
+
+def test_a_run_must_show_the_loss_of_every_rule_with_a_history() -> None:
+    numbers = (0, 1, 3, 4, 5, 6, 9, 10, 13, 16, 17, 18, 20, 21, 23, 24)
+    assert {name for name, a in ABLATIONS.items() if a.by_run} == {*(f"AB-{n:02d}" for n in numbers), "AB-ROWS"}
+
+
+def test_every_other_rule_has_a_case_that_shows_what_breaks_without_it() -> None:
+    cases = read_fixture(DATA / "ablations.yaml").cases
+    shown = {name for case in cases for variant in case.variants for name in variant.without}
+    assert not [name for name, ablation in ABLATIONS.items() if not ablation.by_run and name not in shown]
 
 
 @pytest.mark.parametrize("name", [name for name, ablation in ABLATIONS.items() if ablation.change])

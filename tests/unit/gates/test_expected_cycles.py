@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+from scaletest.gates.case import Case, Span
+from scaletest.gates.cycles import cycle_rows
 from scaletest.gates.judge import judge
 from scaletest.gates.outcomes import Outcome
 from scaletest.gates.proof import proof_gate
@@ -21,3 +23,14 @@ def test_a_part_of_the_window_is_asked_for_its_part_of_the_cycles() -> None:
 
 def test_a_part_with_less_than_half_of_its_cycles_is_not_measured() -> None:
     assert _outcome(expected=400) is Outcome.UNMEASURED
+
+
+def test_a_window_begins_and_ends_with_its_scrapes_and_not_with_its_marks() -> None:
+    gate = replace(proof_gate("noShortfall", "none"), start_us=0, end_us=600_000_000, expected_samples=20)
+    test = replace(staged_test(gate), rollup_interval_us=3_000_000)
+    case = Case(test, staged_evidence(test, Scene()))
+    # Scrapes come every 15 s: the first after this span's start is 14 s late, and cycles before it do not count.
+    rows, doubt = cycle_rows(case, Span(61_000_000, 121_000_000), gate)
+    assert doubt == ""
+    assert rows[0].at_us + rows[0].duration_us > 75_000_000
+    assert 121_000_000 < rows[-1].at_us <= 135_000_000

@@ -116,6 +116,10 @@ def _floors(*, gang: bool) -> Plan:
     return plan_of(catalog=catalog_of(archetype(podsPerNode=1, **keys)))
 
 
+def _caught_by(gate: str) -> Plan:
+    return plan_of(profile_of(proving={"catches": [{"without": "AB-16", "by": [gate]}]}))
+
+
 def _host(gibibytes: float, *, plan_only: bool = False) -> Plan:
     return plan_of(profile_of(planOnly=plan_only), host=HostSize(2, round(gibibytes * GIB)))
 
@@ -132,6 +136,20 @@ _FOUND: dict[str, tuple[Callable[[], Plan], str]] = {
     "utterly unknown burst": (
         lambda: _bursting(archetype="quux"),
         "refuse names burst of quux: the catalog has no such archetype; it has web",
+    ),
+    "unknown gate": (
+        lambda: _caught_by("maxReclaimActionDuringSoak"),
+        (
+            "refuse names AB-16: is to be caught by maxReclaimActionDuringSoak, which is no gate of this profile; "
+            "did you mean maxReclaimActionsDuringSoak?"
+        ),
+    ),
+    "gate without a bar": (
+        lambda: _caught_by("maxDrillDriftFraction"),
+        (
+            "refuse names AB-16: is to be caught by maxDrillDriftFraction, which is no gate of this profile; "
+            "set its bar under slo, or name another"
+        ),
     ),
     "unknown topology": (
         lambda: _spread("example.com/row"),
@@ -263,6 +281,7 @@ _FOUND: dict[str, tuple[Callable[[], Plan], str]] = {
 _PASSED: dict[str, tuple[Callable[[], Plan], str]] = {
     "few clusters": (lambda: _clusters(1_000), "names"),
     "known burst": (_bursting, "names"),
+    "known gate": (lambda: _caught_by("noShortfall"), "names"),
     "known topology": (lambda: _spread(ZONE_KEY), "names"),
     "rack topology": (lambda: _spread(RACK_KEY), "names"),
     "seeding": (lambda: _seeding("configured", "idle", "speculative"), "engine"),

@@ -1,4 +1,4 @@
-"""The published schemas of verdict.json and summary.json: closed, described, and true of what is written."""
+"""The published schemas of verdict, summary and proof: closed, described, and true of what is written."""
 
 import json
 from collections.abc import Iterator
@@ -12,16 +12,19 @@ from jsonschema import Draft202012Validator
 from verdict_examples import EXAMPLE, PASSED, RECORD, verdict, verdicts
 
 from scaletest.evidence.reading import Effect
+from scaletest.gates.matrix import Conclusion, Finding, Standing
 from scaletest.gates.outcomes import Outcome, RunOutcome, Verdict
 from scaletest.plan.gate_table import Unit
 from scaletest.plan.gates import Kind
+from scaletest.report.proof_json import PROOF_VERSION
 from scaletest.report.summary_json import SUMMARY_VERSION, summary_text
 from scaletest.report.verdict_json import VERDICT_VERSION, verdict_text
 
 FOLDER = Path(__file__).parents[3] / "docs" / "schema"
 VERDICT: dict[str, Any] = json.loads((FOLDER / "verdict.schema.json").read_text(encoding="utf-8"))
 SUMMARY: dict[str, Any] = json.loads((FOLDER / "summary.schema.json").read_text(encoding="utf-8"))
-BOTH = pytest.mark.parametrize("schema", [VERDICT, SUMMARY], ids=["verdict", "summary"])
+PROOF: dict[str, Any] = json.loads((FOLDER / "proof.schema.json").read_text(encoding="utf-8"))
+ALL = pytest.mark.parametrize("schema", [VERDICT, SUMMARY, PROOF], ids=["verdict", "summary", "proof"])
 
 
 def objects(schema: Any) -> Iterator[dict[str, Any]]:
@@ -33,14 +36,14 @@ def objects(schema: Any) -> Iterator[dict[str, Any]]:
             yield from objects(each)
 
 
-@BOTH
+@ALL
 def test_the_schema_is_one_and_has_a_name_and_a_version(schema: dict[str, Any]) -> None:
     Draft202012Validator.check_schema(schema)
     assert schema["$id"].startswith("urn:scaletest:schema:")
     assert schema["$id"].endswith(f":v{schema['properties']['version']['const']}")
 
 
-@BOTH
+@ALL
 def test_every_object_is_closed_and_every_field_described_and_required(schema: dict[str, Any]) -> None:
     for shape in objects(schema):
         assert shape["additionalProperties"] is False
@@ -58,6 +61,9 @@ def test_every_object_is_closed_and_every_field_described_and_required(schema: d
         (VERDICT["$defs"]["defect"]["properties"]["effect"], Effect),
         (SUMMARY["properties"]["outcome"], RunOutcome),
         (SUMMARY["$defs"]["headline"]["properties"]["unit"], Unit),
+        (PROOF["properties"]["conclusion"], Conclusion),
+        (PROOF["properties"]["ablations"]["items"]["properties"]["standing"], Standing),
+        (PROOF["properties"]["cells"]["items"]["properties"]["finding"], Finding),
     ],
 )
 def test_choices_are_those_of_the_code(found: dict[str, Any], kind: type[StrEnum]) -> None:
@@ -67,6 +73,7 @@ def test_choices_are_those_of_the_code(found: dict[str, Any], kind: type[StrEnum
 def test_versions_are_those_of_the_code() -> None:
     assert VERDICT["properties"]["version"]["const"] == VERDICT_VERSION
     assert SUMMARY["properties"]["version"]["const"] == SUMMARY_VERSION
+    assert PROOF["properties"]["version"]["const"] == PROOF_VERSION
 
 
 @pytest.mark.parametrize("each", [EXAMPLE, PASSED, verdict()], ids=["rich", "passed", "empty"])

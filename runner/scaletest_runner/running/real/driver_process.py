@@ -140,9 +140,12 @@ class DriverProcess:
 
     async def close(self) -> None:
         """Close files and connections; note how this ground behaved."""
+        now_us = self.stage.clock.now_us()
         lags = {cluster.name: cluster.lags.summary() for cluster in self._clusters}
-        text = json.dumps({"version": 1, "replacementLag": lags}, indent=1)
+        stranded = {cluster.name: cluster.stranded.longest_us(now_us) for cluster in self._clusters}
+        text = json.dumps({"version": 1, "replacementLag": lags, "stranded_us": stranded}, indent=1)
         (self._folder / "ground.json").write_text(text + "\n", encoding="utf-8")
+        self.stage.book.note(stranded_us=max(stranded.values()))
         self._journal.close()
         for api in self._apis:
             await api.close()
@@ -167,6 +170,7 @@ class DriverProcess:
             "planned": driver.planned,
             "reclaims": engine.reclaims,
             "since_settle": None if settled is None else engine.reclaims - settled,
+            "cycle_us": engine.last_cycle_us,
             "engine_pid": engine.pid if isinstance(engine, EngineProxy) else None,
         }
         sys.stdout.write(json.dumps(told) + "\n")

@@ -119,6 +119,7 @@ class EngineProcess:
                 "covered": dict(covered),
                 "acquisitions": self.engine.acquisitions,
                 "reclaims": self.engine.reclaims,
+                "last_cycle_us": self.engine.last_cycle_us,
             }
         )
 

@@ -35,7 +35,7 @@ class EngineProxy:
         self._process: asyncio.subprocess.Process | None = None
         self._session: aiohttp.ClientSession | None = None
         self._crew = Crew()
-        self._status: dict[str, Any] = {"covered": {}, "acquisitions": 0, "reclaims": 0}
+        self._status: dict[str, Any] = {"covered": {}, "acquisitions": 0, "reclaims": 0, "last_cycle_us": 0}
 
     async def start(self) -> None:
         """Start the process, and return when it is ready."""
@@ -82,6 +82,11 @@ class EngineProxy:
         """Return the Pods that each cluster's accepted roll-up covers."""
         covered: Mapping[str, int] = self._status["covered"]
         return covered
+
+    @property
+    def last_cycle_us(self) -> int:
+        """Return how long its last cycle took."""
+        return int(self._status["last_cycle_us"])
 
     @property
     def acquisitions(self) -> int:

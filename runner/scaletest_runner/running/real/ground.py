@@ -1,8 +1,11 @@
 """The ground of a run: clusters, Prometheus and the driver's process, brought up, watched and taken down together."""
 
 import asyncio
+import os
 import sys
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -11,15 +14,25 @@ from scaletest.world.kwok.clock import SystemClock
 from scaletest.world.kwok.clusters import KwokCluster, create_cluster
 from scaletest.world.kwok.components import CONTROLLER_MANAGER, MetricsPage
 from scaletest.world.kwok.controllers import Held, hold_controllers, release_controllers
+from scaletest.world.kwok.outside_prometheus import OutsidePrometheus
 from scaletest.world.kwok.preparing import prepare_cluster
 from scaletest.world.kwok.processes import Cost, ProcessId, identify
+from scaletest.world.kwok.prometheus import Server
 from scaletest.world.kwok.prometheus_server import PrometheusServer, Scraped, control_plane, start_prometheus
 from scaletest.world.kwok.runs import LiveRun
 from scaletest_runner.running.real.spec import ClusterAccess, RunSpec
 
-__all__ = ["Ground", "GroundLostError"]
+__all__ = ["Ground", "GroundLostError", "Outside"]
 
 _STOP_S: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A Prometheus that somebody else runs, and the file in which it looks for our targets."""
+
+    server: Server
+    targets_file: Path
 
 
 class GroundLostError(Exception):
@@ -33,10 +46,13 @@ class GroundLostError(Exception):
 class Ground:
     """Everything a run on real clusters stands on."""
 
-    def __init__(self, plan: Plan, run: LiveRun, binaries: Path, clock: SystemClock) -> None:
+    def __init__(
+        self, plan: Plan, run: LiveRun, binaries: Path, clock: SystemClock, outside: Outside | None = None
+    ) -> None:
         self._plan, self._run, self._binaries, self._clock = plan, run, binaries, clock
+        self._outside = outside
         self.clusters: list[KwokCluster] = []
-        self.prometheus: PrometheusServer | None = None
+        self.prometheus: PrometheusServer | OutsidePrometheus | None = None
         self.driver: asyncio.subprocess.Process | None = None
         self._driver_id: ProcessId | None = None
         self._engine_id: ProcessId | None = None
@@ -64,7 +80,10 @@ class Ground:
     async def start_prometheus(self) -> None:
         """Start Prometheus on driver and engine; control planes come later, rendering their pages costs them."""
         pages = [Scraped(name, MetricsPage(f"127.0.0.1:{port}", "http")) for name, port in self._ports.items()]
-        self.prometheus = await start_prometheus(self._run, self._binaries, pages)
+        if self._outside is not None:
+            self.prometheus = OutsidePrometheus(self._outside.server, self._outside.targets_file, pages)
+        else:
+            self.prometheus = await start_prometheus(self._run, self._binaries, pages)
 
     async def start_driver(self) -> asyncio.StreamReader:
         """Start the driver's process; return what it tells."""
@@ -95,6 +114,8 @@ class Ground:
             if (held := self._held.pop(cluster.name)) is not None:
                 self.clusters[n] = await release_controllers(cluster, held)
         assert self.prometheus is not None
+        if isinstance(self.prometheus, OutsidePrometheus):
+            await self.prometheus.check(time.time_ns() // 1_000_000)
         await self.prometheus.scrape([page for cluster in self.clusters for page in control_plane(cluster)])
 
     def check(self) -> None:
@@ -124,6 +145,8 @@ class Ground:
         found["prometheus"] = self.prometheus.cost() if self.prometheus else None
         found["engine"] = self._engine_id.cost() if self._engine_id else None
         found["driver"] = self._driver_id.cost() if self._driver_id else None
+        runner = identify(os.getpid())
+        found["runner"] = runner.cost() if runner else None
         return {name: cost for name, cost in found.items() if cost is not None}
 
     async def stop_driver(self) -> None:

@@ -19,16 +19,16 @@ from scaletest.plan.geometry import cluster_name
 from scaletest.plan.plan import Plan
 from scaletest.plan.planned import PlannedTest
 from scaletest.world.kwok.clock import SystemClock
-from scaletest.world.kwok.prometheus import read_samples
+from scaletest.world.kwok.prometheus import PrometheusError, read_samples
 from scaletest.world.kwok.recording import record_scrapes
 from scaletest.world.kwok.runs import destroy_leftovers, register_run
 from scaletest_runner.exits import Exit
 from scaletest_runner.judging import saved_record
 from scaletest_runner.running.book import Book
 from scaletest_runner.running.progress import Progress, Reading
-from scaletest_runner.running.real.costs import CostBook
+from scaletest_runner.running.real.costs import COSTS, CostBook
 from scaletest_runner.running.real.driver_process import SCRAPE_INTERVAL_US
-from scaletest_runner.running.real.ground import Ground, GroundLostError
+from scaletest_runner.running.real.ground import Ground, GroundLostError, Outside
 from scaletest_runner.running.run import Ended, StoppedError, judged, record_of, title_of, write_plan
 from scaletest_runner.signals import ENDS
 
@@ -36,7 +36,10 @@ __all__ = ["Asked", "run_on_clusters"]
 
 _LOOK_S: Final = 0.5
 _US_PER_MS: Final = 1000
-_BESIDE: Final = ("process_cpu_seconds_total", "scaletest_loop_lag_seconds_total", "scaletest_loop_lag_worst_seconds")
+_CREATING: Final = 0.4
+"""Of the time it takes to fill clusters: Pods are created; the rest is waiting until all is acknowledged."""
+_WORST_LAG: Final = "scaletest_loop_lag_worst_seconds"
+_BESIDE: Final = ("process_cpu_seconds_total", "scaletest_loop_lag_seconds_total", _WORST_LAG)
 """Read along with what gates need: what the harness itself cost, and how late it was."""
 
 
@@ -52,6 +55,7 @@ class Asked:
     strict: bool = False
     timeout_s: float | None = None
     keep: bool = False
+    outside: Outside | None = None
 
 
 def run_on_clusters(plan: Plan, findings: tuple[Finding, ...], asked: Asked, console: Console) -> Ended:
@@ -72,7 +76,7 @@ class _RealRun:
         self._lost: GroundLostError | None = None
         self._phase = ""
         self._told: dict[str, Any] = {}
-        self._costs = CostBook(asked.folder / "costs.json", self._clock)
+        self._costs = CostBook(asked.folder / COSTS, self._clock)
         self._clock_step_us = 0
 
     async def run(self) -> Ended:
@@ -83,20 +87,24 @@ class _RealRun:
         folder = self._asked.folder
         live = register_run(f"{self._plan.profile.metadata.name}-{folder.name}", folder)
         Journal(folder, self._record()).close()
-        ground = Ground(self._plan, live, self._asked.binaries, self._clock)
+        ground = Ground(self._plan, live, self._asked.binaries, self._clock, self._asked.outside)
         with self._progress:
             try:
                 stopped = await self._play(ground)
                 self._enter("collect")
-                record = await self._collect(ground)
+                record, unread = await self._collect(ground)
+                stopped = stopped or unread
                 ended = judged(folder, record, self._test, strict=self._asked.strict, stopped=stopped)
             except BaseException:
                 await self._take_down(ground, well=False)
                 raise
             self._enter("destroy")
             await self._take_down(ground, well=ended.code is Exit.PASS)
-        kept = tuple(ground.reached_by()) if self._asked.keep else ()
-        return replace(ended, kept=kept)
+        return replace(
+            ended,
+            kept=tuple(ground.reached_by()) if self._asked.keep else (),
+            costs=self._costs.table(),
+        )
 
     async def _play(self, ground: Ground) -> StoppedError | None:
         """Raise the ground and follow the driver to its end; say what ended it before its time."""
@@ -165,8 +173,20 @@ class _RealRun:
 
     def _enter(self, phase: str) -> None:
         self._phase = phase
-        soak_s = self._plan.profile.soak_us / US_PER_SECOND
-        self._progress.entered(phase, expected_s={"soak": soak_s, "linger": self._plan.linger_us / 1e6}.get(phase))
+        self._progress.entered(phase, expected_s=self._expected_s(phase))
+
+    def _expected_s(self, phase: str) -> float | None:
+        """Return how long a phase takes by plan, or by what the substrate was seen to take."""
+        plan, cost = self._plan, self._plan.inputs.substrate.footprint
+        filling_s = cost.seed_seconds_per_thousand_pods * plan.geometry.pods / 1000
+        return {
+            "clusters": cost.per_cluster_seconds * plan.geometry.clusters,
+            "install": cost.base_seconds,
+            "seed": filling_s * _CREATING,
+            "steady": filling_s * (1 - _CREATING),
+            "soak": plan.profile.soak_us / US_PER_SECOND,
+            "linger": plan.linger_us / US_PER_SECOND,
+        }.get(phase)
 
     def _reading(self) -> Reading:
         return Reading(**{name: value for name, value in self._told.items() if name in Reading.__slots__})
@@ -182,14 +202,24 @@ class _RealRun:
             raise StoppedError(f"--timeout of {self._asked.timeout_s:g} s is over", Exit.ENVIRONMENT)
         ground.check()
 
-    async def _collect(self, ground: Ground) -> RunRecord:
-        """Read what Prometheus has stored, note what became of the ground, and seal."""
+    async def _collect(self, ground: Ground) -> tuple[RunRecord, StoppedError | None]:
+        """Read what Prometheus has stored, note what became of the ground, and seal; say if it could not be read."""
         folder, now_us = self._asked.folder, self._clock.now_us()
         record = saved_record(folder)
         journal = Journal(folder, record, fresh=False)
-        if ground.prometheus is not None and not ground.prometheus.dead():
-            # What is scraped after the last mark finds nobody at home, and says nothing about the run.
-            end_us = record.marks.linger_end_us or now_us
+        # What is scraped after the last mark finds nobody at home, and says nothing about the run.
+        unread = await self._read_samples(ground, journal, end_us=record.marks.linger_end_us or now_us)
+        self._costs.note("end", ground.costs())
+        lost = self._lost.component if self._lost else ""
+        parts = tuple(
+            Component(name, "substrate", died_us=now_us if name == lost else None) for name in ground.components()
+        )
+        return journal.seal(replace(record, components=parts, clock_step_us=self._clock_step_us)), unread
+
+    async def _read_samples(self, ground: Ground, journal: Journal, *, end_us: int) -> StoppedError | None:
+        if ground.prometheus is None or ground.prometheus.dead():
+            return None
+        try:
             metrics = await asyncio.to_thread(
                 read_samples,
                 ground.prometheus.server,
@@ -199,12 +229,10 @@ class _RealRun:
                 targets=ground.prometheus.targets,
             )
             record_scrapes(journal, metrics)
-        self._costs.note("end", ground.costs())
-        lost = self._lost.component if self._lost else ""
-        parts = tuple(
-            Component(name, "substrate", died_us=now_us if name == lost else None) for name in ground.components()
-        )
-        return journal.seal(replace(record, components=parts, clock_step_us=self._clock_step_us))
+            self._costs.note_lags(metrics.find(_WORST_LAG))
+        except PrometheusError as error:
+            return StoppedError(str(error), Exit.INCONCLUSIVE)
+        return None
 
     async def _take_down(self, ground: Ground, *, well: bool) -> None:
         await ground.take_down(keep=self._asked.keep, logs=not well)

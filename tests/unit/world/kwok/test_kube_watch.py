@@ -26,7 +26,7 @@ def _position(revision: int = 1) -> Position:
     kinds = ("pods", "nodes", "capacityrequests")
     pods, nodes, requests = (Stream(f"/{kind}", revision=revision) for kind in kinds)
     told = Sightings(PodNumbers(), {})
-    return Position(pods=pods, nodes=nodes, requests=requests, sightings=told, seen_us=0, newest=0)
+    return Position(pods=pods, nodes=nodes, requests=requests, sightings=told, seen_us=0, newest=0, placed={})
 
 
 @asynccontextmanager
