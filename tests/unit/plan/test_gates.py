@@ -91,7 +91,7 @@ def _scaled_down(name: str) -> Plan:
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted(SHIPPED.glob("*.yaml"))])
 def test_gates_of_a_shipped_profile_headline_first(name: str) -> None:
-    gates = _scaled_down(name).gates
+    gates = [gate for gate in _scaled_down(name).gates if not gate.calibrated]  # those hold for the whole scale only
     assert [gate.name for gate in gates] == _EXPECTED[name]
     assert not [gate.name for gate in gates if gate.not_applicable]
 
