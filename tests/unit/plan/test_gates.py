@@ -96,16 +96,9 @@ def test_gates_of_a_shipped_profile_headline_first(name: str) -> None:
     assert not [gate.name for gate in gates if gate.not_applicable]
 
 
-def test_dev_50_is_held_to_calibrated_bars_beside_its_posture() -> None:
-    gates = _gates(shipped_plan("dev-50"))
-    calibrated = [gate for gate in gates.values() if gate.calibrated]
-    assert "maxReclaimActionsDuringSoak.calibrated" in gates
-    assert all(float(gate.threshold) < float(gates[gate.rule].threshold) for gate in calibrated)
-
-
 def test_bars_of_dev_50() -> None:
     gates = _gates(shipped_plan("dev-50"))
-    assert {name: gate.bar_text() for name, gate in gates.items()} == {
+    assert {name: gate.bar_text() for name, gate in gates.items() if not gate.calibrated} == {
         "internalBindingLatencyP99Seconds": "<= 30 s",
         "endToEndPodBindP50Seconds": "<= 30 s",
         "shardCycleDurationP99Seconds": "<= 5 s",
