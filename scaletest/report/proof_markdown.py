@@ -90,7 +90,7 @@ def _rest_row(matrix: Matrix, rule: Rule) -> tuple[str, ...]:
     cells = [cell for cell in matrix.cells if cell.rule == rule]
     seen = [f"{_seeds(cell)} in {world_name(cell.world.profile)}" for cell in cells if cell.caught]
     blind = len(cells) - len(seen)
-    tried = [*seen, *([f"nothing in {blind} {'others' if seen else 'worlds'}"] if blind else [])]
+    tried = [*seen, *([f"nothing in {blind} of {len(cells)} worlds"] if blind else [])]
     return (inline(rule.removes), rule.ablation, KEPT_BY[matrix.standing(rule)], ", ".join(tried) or "-")
 
 
