@@ -27,6 +27,7 @@ __all__ = [
     "GIB",
     "HOST",
     "SHIPPED",
+    "TODAY",
     "Block",
     "archetype",
     "catalog_of",
@@ -45,6 +46,9 @@ DATA: Final = Path(__file__).parent / "data"
 GIB: Final = 1024**3
 HOST: Final = HostSize(vcpu=2, memory_bytes=24 * GIB)
 """The host of every test, so that no finding depends on the machine the tests run on."""
+
+TODAY: Final = "2026-11-18"
+"""The day of every test, so that no calibration expires while nobody looks."""
 
 _DEFAULTS: Final[dict[str, Block]] = {
     "scale": {"machines": 4, "density": 10, "podsPerCluster": 20},
@@ -87,6 +91,7 @@ def plan_of(
     substrate: Substrate | None = None,
     host: HostSize = HOST,
     seed: int = 1,
+    today: str = TODAY,
 ) -> Plan:
     """Return a plan; whatever is left out is small, the reference engine or the simulated world."""
     return Plan(
@@ -97,6 +102,7 @@ def plan_of(
             substrate=substrate or shipped_substrate("sim"),
             host=host,
             random_seed=seed,
+            today=today,
         )
     )
 
@@ -105,7 +111,7 @@ def plan_of(
 def shipped_plan(name: str, *, substrate: str = "sim", seed: int | None = None) -> Plan:
     """Return the plan of a shipped profile on the tests' host; plans are values, so they are made once."""
     inputs = load_inputs(name, substrate=substrate, engine=None, seed=seed).inputs
-    return Plan(replace(inputs, host=HOST))
+    return Plan(replace(inputs, host=HOST, today=TODAY))
 
 
 @cache

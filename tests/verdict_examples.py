@@ -219,6 +219,7 @@ def verdicts(draw: st.DrawFn) -> Verdict:
             reason=draw(pool),
             look_at=draw(pool),
             details=((draw(pool), draw(pool)),) * draw(few),
+            tail=draw(_brackets()),
         )
 
     return Verdict(

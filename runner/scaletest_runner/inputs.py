@@ -1,8 +1,10 @@
 """The four files of a test, read through the strict door, and the machine they would run on."""
 
 import os
+import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,11 +24,12 @@ from scaletest.profile import (
     read_profile,
     read_substrate,
 )
+from scaletest.profile.proving import Proving
 from scaletest_runner.locations import beside, profile_path
 
 FileT = TypeVar("FileT", Catalog, EngineManifest, Substrate)
 
-__all__ = ["Loaded", "host_size", "load_inputs", "saved_inputs"]
+__all__ = ["Loaded", "host_size", "load_inputs", "saved_inputs", "today"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,11 @@ class Loaded:
     warnings: tuple[Problem, ...]
     texts: dict[str, str]
     """The files themselves, under the paths that a folder of a profile and its neighbours would give them."""
+
+    def uncalibrated(self) -> "Loaded":
+        """Return the inputs without calibrated bars, and without claims about the profile that may name them."""
+        profile = self.inputs.profile.model_copy(update={"calibration": None, "proving": Proving()})
+        return replace(self, inputs=replace(self.inputs, profile=profile))
 
     def save(self, folder: Path) -> None:
         """Write the files into a folder, from which the same inputs can be loaded again."""
@@ -68,6 +76,7 @@ def load_inputs(
         substrate=ground.value,
         host=host_size(),
         random_seed=test.value.random_seed if seed is None else seed,
+        today=today(),
     )
     return Loaded(inputs, test.warnings + catalog.warnings + manifest.warnings + ground.warnings, texts)
 
@@ -112,4 +121,9 @@ def host_size() -> HostSize:
     limit = Path("/sys/fs/cgroup/memory.max")
     if limit.is_file() and (text := limit.read_text(encoding="ascii").strip()).isdigit():
         memory = min(memory, int(text))
-    return HostSize(vcpu=os.cpu_count() or 1, memory_bytes=memory)
+    return HostSize(os.cpu_count() or 1, memory, ".".join(platform.python_version_tuple()[:2]))
+
+
+def today() -> str:
+    """Return the day: the one thing that a plan is told of time."""
+    return datetime.now(UTC).date().isoformat()

@@ -6,6 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from scaletest_runner.commands import (
+    calibrate,
     clusters,
     doctor,
     engine,
@@ -40,6 +41,7 @@ for command in (
     gate.gate,
     gate.contract,
     prove.prove,
+    calibrate.calibrate,
     engine.ablations,
     engine.explain,
     schema.schema,

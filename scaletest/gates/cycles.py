@@ -129,7 +129,7 @@ def drill(case: Case, gate: Gate) -> GateResult:
         "maxDrillSettleSeconds": _settle_seconds,
         "maxDrillOvershootFraction": _overshoot,
         "maxDrillDriftFraction": _drift,
-    }[gate.name]
+    }[gate.rule]
     value = measure(case, rows, [level or 0.0 for level in levels])
     drills = len(case.test.drills)
     outcome = Outcome.PASS if value <= float(gate.threshold) else Outcome.FAIL

@@ -91,12 +91,12 @@ def evaluated(case: Case) -> Iterator[GateResult]:
     for gate in case.test.gates:
         if gate.not_applicable:
             yield not_applicable(case, gate, gate.not_applicable)
-        elif not case.started and gate.name not in _BEFORE_THE_SOAK:
+        elif not case.started and gate.rule not in _BEFORE_THE_SOAK:
             yield unmeasured(case, gate, "the soak never started")
-        elif gate.name not in EVALUATORS:
+        elif gate.rule not in EVALUATORS:
             yield unmeasured(case, gate, "this version does not know the gate")
         else:
-            yield EVALUATORS[gate.name](case, gate)
+            yield EVALUATORS[gate.rule](case, gate)
 
 
 def _outcome(gates: tuple[GateResult, ...], defects: tuple[Defect, ...]) -> tuple[RunOutcome, str]:

@@ -55,7 +55,7 @@ def binding_latency(case: Case, gate: Gate) -> GateResult:
     if doubt := ledger_gap(case):
         return unmeasured(case, gate, doubt)
     waits = all_waits(case)
-    if gate.name.startswith("newMachine"):
+    if gate.rule.startswith("newMachine"):
         waits = waits.where(_waits_for_machine)
     if not waits.rows and gate.expected_samples is None and case.samples:
         return not_applicable(case, gate, "no request needed a new machine")
@@ -110,7 +110,9 @@ def histogram_latency(case: Case, gate: Gate) -> GateResult:
     outcome, reason, figures = _outcome(case, gate, worst, late, over=over, samples=soak.total)
     details = [("worst instance", instance), ("instances", str(len(soak.by_instance))), *figures]
     look = "look at the worst instance's log and load"
-    return result(case, gate, outcome, reason=reason, value=worst, samples=soak.total, look_at=look, details=details)
+    return result(
+        case, gate, outcome, reason=reason, value=worst, tail=late, samples=soak.total, look_at=look, details=details
+    )
 
 
 def _latency_result(
@@ -125,9 +127,9 @@ def _latency_result(
     value, late = quantile(soak, share), quantile(tail, share)
     over = over_bar(soak, _seconds(gate))
     outcome, reason, figures = _outcome(case, gate, value, late, over=over, samples=len(soak))
-    look = _LOOK.get(gate.name, "requests ledger: the slowest rows")
+    look, figures = _LOOK.get(gate.rule, "requests ledger: the slowest rows"), [*figures, *details]
     return result(
-        case, gate, outcome, reason=reason, value=value, samples=len(soak), look_at=look, details=[*figures, *details]
+        case, gate, outcome, reason=reason, value=value, tail=late, samples=len(soak), look_at=look, details=figures
     )
 
 

@@ -63,6 +63,18 @@ class GateResult:
     """On failure: where to look next."""
     details: tuple[tuple[str, str], ...] = ()
     """More figures for a person: the worst cluster, the tail, milestones."""
+    tail: Bracket | None = None
+    """Latency gates: the same quantile of the tail, which is judged beside the whole."""
+
+    @property
+    def worst(self) -> float | None:
+        """Return the tightest bar that this run would have passed; None when nothing is known to be enough."""
+        seen = [bracket for bracket in (self.value, self.tail) if bracket is not None]
+        edges = [bracket.high if self.comparison == "<=" else bracket.low for bracket in seen]
+        known = [edge for edge in edges if edge is not None]
+        if not known or len(known) < len(edges):
+            return None
+        return max(known) if self.comparison == "<=" else min(known)
 
     @property
     def margin(self) -> float | None:

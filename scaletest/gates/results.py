@@ -19,6 +19,7 @@ def result(
     samples: int | None = None,
     look_at: str = "",
     details: Sequence[tuple[str, str]] = (),
+    tail: Bracket | None = None,
 ) -> GateResult:
     """Return a gate's result with everything that the plan already knows about it."""
     return GateResult(
@@ -35,6 +36,7 @@ def result(
         reason=reason,
         look_at=look_at if outcome in {Outcome.FAIL, Outcome.MARGINAL} else "",
         details=tuple(details),
+        tail=tail,
     )
 
 

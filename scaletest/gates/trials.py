@@ -14,6 +14,8 @@ class GateSeen(NamedTuple):
     value: float | None
     """What was observed, its worse edge; None where nothing was measured, or where nothing bounds it."""
     bar: str
+    worst: float | None = None
+    """The tightest bar that the run would have passed; for a latency, its tail counts too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

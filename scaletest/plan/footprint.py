@@ -1,6 +1,7 @@
 """What a run will cost in memory and time on a substrate: estimates, printed as such."""
 
 from dataclasses import dataclass
+from math import log2
 
 from scaletest.profile.substrate import Substrate
 
@@ -16,6 +17,13 @@ class HostSize:
 
     vcpu: int
     memory_bytes: int
+    python: str = ""
+
+    @property
+    def host_class(self) -> str:
+        """Return what machines have in common that measure alike: cores, memory to a power of two, Python."""
+        gibibytes = 1 << max(0, round(log2(max(1, self.memory_bytes) / (1024 * _MIB))))
+        return f"{self.vcpu} cores, {gibibytes} GiB, Python {self.python or 'unknown'}"
 
 
 @dataclass(frozen=True, slots=True)

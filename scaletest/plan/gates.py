@@ -16,9 +16,12 @@ from scaletest.profile.engine import EngineManifest
 from scaletest.profile.profile import Profile
 from scaletest.profile.slo import Slo
 
-__all__ = ["Bar", "Expected", "Gate", "Kind", "gates_of"]
+__all__ = ["CALIBRATED", "Bar", "Expected", "Gate", "Kind", "gates_of"]
 
 Bar = float | int | str
+
+CALIBRATED: Final = ".calibrated"
+"""How the name of a gate ends whose bar was found by running: it stands beside the one that the slo block sets."""
 
 _MODELLED_IN_SIM: Final = ("rollupDuration", "acknowledgeDuration", "nodePublishDuration")
 _SLO_FIELDS: Final = {info.alias: name for name, info in Slo.model_fields.items()}
@@ -68,6 +71,16 @@ class Gate:
     kind: Kind
     not_applicable: str = ""
     """Why the gate cannot be applied to this engine; empty when it can."""
+
+    @property
+    def rule(self) -> str:
+        """Return what is evaluated: the name, whichever of its bars the gate holds it to."""
+        return self.name.removesuffix(CALIBRATED)
+
+    @property
+    def calibrated(self) -> bool:
+        """Say whether the bar was found by running."""
+        return self.name.endswith(CALIBRATED)
 
     def bar_text(self) -> str:
         """Return the bar as a person reads it: `<= 30 s`, `>= 0.99`, `at least one`."""

@@ -11,6 +11,7 @@ from scaletest.catalog import Archetype, Sizing, archetypes_of
 from scaletest.model import US_PER_SECOND, microseconds
 from scaletest.model.instants import exact
 from scaletest.plan.arrivals import ClusterSchedule, Segment, segments_of
+from scaletest.plan.calibrated import calibrated_gates, inputs_digest
 from scaletest.plan.clusters import ClusterPlan, plan_cluster
 from scaletest.plan.events import Event, EventKind, PlannedBurst, bursts_of, events_of
 from scaletest.plan.folding import FoldLimits
@@ -20,6 +21,7 @@ from scaletest.plan.geometry import Geometry
 from scaletest.plan.inventory import Inventory, Tier
 from scaletest.plan.totals import Totals, totals_of
 from scaletest.profile import Catalog, EngineManifest, Profile, Substrate
+from scaletest.profile.calibration import MadeWith
 
 __all__ = ["Inputs", "Plan"]
 
@@ -41,6 +43,8 @@ class Inputs:
     substrate: Substrate
     host: HostSize
     random_seed: int
+    today: str
+    """The day, as 2026-11-18: calibrations expire."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,22 @@ class Plan:
     @cached_property
     def gates(self) -> tuple[Gate, ...]:
         """Return every gate, headline first."""
-        return gates_of(self.profile, self.inputs.engine, world=self.inputs.substrate.world, expected=self._expected())
+        world, profile = self.inputs.substrate.world, self.profile
+        gates = gates_of(profile, self.inputs.engine, world=world, expected=self._expected())
+        name, today = profile.metadata.name, self.inputs.today
+        return tuple(calibrated_gates(gates, profile.calibration, now=self.circumstances, today=today, profile=name))
+
+    @cached_property
+    def circumstances(self) -> MadeWith:
+        """Return what a calibration of this test would hold for."""
+        inputs = self.inputs
+        return MadeWith(
+            inputs=inputs_digest(inputs.profile, inputs.catalog),
+            engine=inputs.engine.metadata.name,
+            engineVersion=inputs.engine.version,
+            substrate=inputs.substrate.world,
+            hostClass=inputs.host.host_class,
+        )
 
     @cached_property
     def footprint(self) -> Footprint:
@@ -172,7 +191,9 @@ class Plan:
     @cached_property
     def digest(self) -> str:
         """Return a hash of everything a world will do: equal hashes mean equal tests."""
-        what = self.profile.model_dump_json(exclude={"proving"})
+        what = self.profile.model_dump_json(exclude={"proving", "calibration"})
+        if self.profile.calibration is not None:
+            what += self.profile.calibration.model_dump_json()
         said = what + self.inputs.catalog.model_dump_json() + str(self.inputs.random_seed)
         return sha256(f"{said}{self.totals.digest}".encode()).hexdigest()
 

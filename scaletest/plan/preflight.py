@@ -230,7 +230,7 @@ def _reschedulable(plan: Plan) -> Iterator[Finding]:
 def _enough_samples(plan: Plan) -> Iterator[Finding]:
     for gate in plan.gates:
         samples = gate.expected_samples
-        if gate.quantile is None or samples is None or gate.not_applicable:
+        if gate.quantile is None or samples is None or gate.not_applicable or gate.calibrated:
             continue
         if not samples:
             yield _refuse(
@@ -254,8 +254,18 @@ def _input_bars(plan: Plan) -> Iterator[Finding]:
 
 def _applicable(plan: Plan) -> Iterator[Finding]:
     for gate in plan.gates:
-        if gate.not_applicable:
+        if gate.not_applicable and not gate.calibrated:
             yield Finding(Severity.WARN, "gates", gate.name, f"not applicable: {gate.not_applicable}")
+
+
+def _calibration_holds(plan: Plan) -> Iterator[Finding]:
+    """Say once why calibrated bars are not applied, however many they are."""
+    doubts: dict[str, list[str]] = {}
+    for gate in plan.gates:
+        if gate.calibrated and gate.not_applicable:
+            doubts.setdefault(gate.not_applicable, []).append(gate.rule)
+    for doubt, rules in doubts.items():
+        yield Finding(Severity.WARN, "calibration", ", ".join(rules), f"the calibrated bar is not applied: {doubt}")
 
 
 def _over_seed(plan: Plan) -> Iterator[Finding]:
@@ -321,6 +331,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _reschedulable,
     _enough_samples,
     _applicable,
+    _calibration_holds,
     _input_bars,
     _over_seed,
     _must_act,

@@ -121,6 +121,8 @@ class EngineManifest(Block):
     """Kind of file."""
     metadata: Metadata
     """Who this engine is."""
+    version: Annotated[str, Field(max_length=200)] = ""
+    """What tells its releases apart; bars that were calibrated with another one are not applied."""
     start: Start
     """How it is started."""
     apply: tuple[_RelativePath, ...] = ()

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scaletest.profile.blocks import Block, Count, Metadata, Name, PositiveCount, PositiveNumber, Share
+from scaletest.profile.calibration import Calibration
 from scaletest.profile.load import Load, LoadProfile, RunnerAction
 from scaletest.profile.proving import Proving
 from scaletest.profile.slo import Slo
@@ -123,6 +124,8 @@ class Profile(Block):
     """What the runner does to the engine during the soak."""
     proving: Proving = Field(default_factory=Proving)
     """What this profile is made to show; it changes nothing in a run."""
+    calibration: Calibration | None = None
+    """Bars found by running, which stand beside those under slo."""
     ramp_budget: str | None = None
     """Deprecated: ramp gates nothing (ADR-0035); still read so that old profiles load."""
 

@@ -11,14 +11,18 @@ from scaletest.model.instants import microseconds, seconds_text
 from scaletest.model.money import PINNED, PenaltyBucket
 from scaletest.profile.blocks import Latency
 from scaletest.profile.findings import Finding, Rule, missing_switch
+from scaletest.profile.keys import closest
 from scaletest.profile.load import Burst, DemandStep, RunnerAction, ScaleDown
+from scaletest.profile.problems import Path
 from scaletest.profile.profile import Profile
+from scaletest.profile.slo import Slo
 from scaletest.profile.world import EmptyRollup, Loss, SignedLatency, StockOut
 
 __all__ = ["PROFILE_RULES"]
 
 _Event: TypeAlias = Burst | ScaleDown | DemandStep | RunnerAction | Loss | StockOut | EmptyRollup
 
+_SLO_KEYS: Final = {name: info.alias or name for name, info in Slo.model_fields.items()}
 _BUCKETS: Final = tuple(PenaltyBucket(ordinal).label for ordinal in range(1, PINNED + 1))
 
 
@@ -284,6 +288,27 @@ def _catches_are_listed_once(profile: Profile) -> Iterator[Finding]:
             yield Finding.error(reads, f"{catch.without} is listed twice", "put all its gates into one entry")
 
 
+def _calibrated_bars_stand_beside_a_bar(profile: Profile) -> Iterator[Finding]:
+    if profile.calibration is None:
+        return
+    slo = {key: getattr(profile.slo, name) for name, key in _SLO_KEYS.items()}
+    for name in profile.calibration.bars:
+        read: Path = ("calibration", "bars", name)
+        near = closest(name, list(slo))
+        if name not in slo or isinstance(slo[name], bool | str):
+            hint = f"did you mean {near}?" if near and near != name else "make the calibration again"
+            yield Finding((read,), "no number under slo has this name", hint)
+        elif slo[name] is None:
+            hint = f"set slo.{name}, or make the calibration again"
+            yield Finding((read, ("slo", name)), f"stands beside slo.{name}, which is not set", hint)
+
+
+def _calibration_expires_after_it_was_made(profile: Profile) -> Iterator[Finding]:
+    if profile.calibration is not None and profile.calibration.expires < profile.calibration.made_on:
+        reads = "calibration.expires calibration.madeOn"
+        yield Finding.error(reads, f"is before madeOn, {profile.calibration.made_on}", "make the calibration again")
+
+
 PROFILE_RULES: Final[tuple[Rule[Profile], ...]] = (
     _pods_per_cluster_is_given,
     _target_agrees_with_pods_per_cluster,
@@ -311,4 +336,6 @@ PROFILE_RULES: Final[tuple[Rule[Profile], ...]] = (
     _losses_happen,
     _a_catch_takes_one_rule_away,
     _catches_are_listed_once,
+    _calibrated_bars_stand_beside_a_bar,
+    _calibration_expires_after_it_was_made,
 )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-__all__ = ["Refusal", "Scalar", "plain_scalar"]
+__all__ = ["Refusal", "Scalar", "plain_scalar", "written_scalar"]
 
 Scalar: TypeAlias = str | int | float | bool | None
 
@@ -133,13 +133,13 @@ def _same(older: Scalar, newer: Scalar) -> bool:
 
 def _disagreement(text: str, older: _Form, newer: _Form) -> Refusal:
     readings = f"means {older.says(text)} in YAML 1.1 and {newer.says(text)} in YAML 1.2"
-    intentions = [_written(form.value(text)) for form in (older, newer) if form.noun in {"number", "boolean"}]
+    intentions = [written_scalar(form.value(text)) for form in (older, newer) if form.noun in {"number", "boolean"}]
     # A text is always a possible intention, and quoting is the only way to say it.
     choices = [*dict.fromkeys(intentions), f'"{text}" in quotes for the text']
     return Refusal(readings, "write " + " or ".join(choices))
 
 
-def _written(value: Scalar) -> str:
+def written_scalar(value: Scalar) -> str:
     """Write a value in the one form that both versions read alike."""
     if isinstance(value, bool):
         return str(value).lower()

@@ -4,6 +4,8 @@ from typing import Final
 
 __all__ = [
     "ABLATION",
+    "DATE",
+    "DIGEST",
     "LABEL_KEY",
     "LABEL_NAME",
     "LABEL_VALUE",
@@ -30,6 +32,8 @@ LABEL_NAME: Final = r"^[a-zA-Z_][a-zA-Z0-9_]*$"
 RELATIVE_PATH: Final = r"^[a-zA-Z0-9_-][a-zA-Z0-9._-]*(/[a-zA-Z0-9_-][a-zA-Z0-9._-]*)*$"
 URL_PATH: Final = r"^/[!-~]*$"
 ABLATION: Final = r"^AB-[A-Z0-9]{1,16}$"
+DATE: Final = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"
+DIGEST: Final = r"^[0-9a-f]{16}$"
 
 SPELLINGS: Final = {
     NAME: "a name of lower-case letters, digits and inner dashes, 63 at most",
@@ -39,6 +43,8 @@ SPELLINGS: Final = {
     METRIC_NAME: "a Prometheus metric name: letters, digits, underscores and colons",
     LABEL_NAME: "a Prometheus label name: letters, digits and underscores",
     RELATIVE_PATH: "a relative path inside the folder of this file, without dot-dot",
+    DATE: 'a day in quotes, such as "2026-11-18"',
+    DIGEST: "a digest of 16 hexadecimal digits",
     ABLATION: "an ablation such as AB-16, as `scaletest ablations` lists them",
     URL_PATH: "a path of a URL, which starts with a slash and has no spaces",
 }

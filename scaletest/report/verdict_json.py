@@ -58,7 +58,8 @@ def gate_document(gate: GateResult) -> dict[str, Any]:
         "name": gate.name,
         "outcome": str(gate.outcome),
         "value": _number_or_null(gate.value.low) if gate.value is not None and exact else None,
-        "bracket": None if gate.value is None else [_number_or_null(gate.value.low), _number_or_null(gate.value.high)],
+        "bracket": _edges(gate.value),
+        "tail": _edges(gate.tail),
         "threshold": gate.threshold if isinstance(gate.threshold, str) else canonical_number(gate.threshold),
         "comparison": gate.comparison,
         "unit": str(gate.unit),
@@ -87,6 +88,10 @@ def read_verdict(text: str) -> Verdict:
     for difference in _differences(document, verdict_document(verdict), ""):
         raise VerdictError(difference)
     return verdict
+
+
+def _edges(bracket: Bracket | None) -> list[float | None] | None:
+    return None if bracket is None else [_number_or_null(bracket.low), _number_or_null(bracket.high)]
 
 
 def _number_or_null(number: float | None) -> float | None:
@@ -206,6 +211,7 @@ def _gate(fields: _Fields) -> GateResult:
         reason=fields.text("reason"),
         look_at=fields.text("lookAt"),
         details=tuple((each.text("name"), each.text("text")) for each in fields.objects("details")),
+        tail=fields.bracket("tail"),
     )
 
 

@@ -5,6 +5,8 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from typer.testing import CliRunner
 
+from sample_plans import TODAY
+from scaletest_runner import inputs
 from scaletest_runner.main import app
 
 
@@ -34,6 +36,7 @@ def output(*argv: str) -> str:
         "plan",
         "run",
         "replay",
+        "calibrate",
         "profiles",
         "validate",
         "schema",
@@ -48,7 +51,8 @@ def test_help(golden: SnapshotAssertion, command: str) -> None:
 
 
 @pytest.mark.parametrize("profile", ["dev-50", "dev-50-field", "scarcity-5k", "uber-5k"])
-def test_plan(golden: SnapshotAssertion, profile: str) -> None:
+def test_plan(golden: SnapshotAssertion, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "today", lambda: TODAY)
     assert output("plan", profile) == golden
 
 

@@ -84,6 +84,22 @@ def run_plan(
     record = replace(
         record_of(plan, epoch_ms=EPOCH_MS, scrape_interval_us=SCRAPE_INTERVAL_US), without=without, settings=settings
     )
+    record, stopped = _played(plan, test, record, folder, engine, timeout_s=timeout_s, console=console, beside=beside)
+    return judged(folder, record, test, strict=strict, stopped=stopped)
+
+
+def _played(
+    plan: Plan,
+    test: PlannedTest,
+    record: RunRecord,
+    folder: Path,
+    engine: EngineSettings,
+    *,
+    timeout_s: float | None,
+    console: Console,
+    beside: Beside | None,
+) -> tuple[RunRecord, StoppedError | None]:
+    """Play a plan in the simulated world and seal what was observed; the world ends with this call."""
     loop = VirtualLoop(hook=lambda _: hook())
     progress = Progress(console, title_of(plan), now_us=loop.now_us)
     with Journal(folder, record) as journal, caught_signals() as caught, _seldom_collected(), progress:
@@ -98,8 +114,7 @@ def run_plan(
 
         stopped = _play(loop, simulated, progress.entered, beside)
         simulated.close()
-        record = simulated.book.seal()
-    return judged(folder, record, test, strict=strict, stopped=stopped)
+        return simulated.book.seal(), stopped
 
 
 def write_plan(plan: Plan, findings: tuple[Finding, ...], folder: Path) -> PlannedTest:
@@ -112,7 +127,9 @@ def write_plan(plan: Plan, findings: tuple[Finding, ...], folder: Path) -> Plann
 
 def judged(folder: Path, record: RunRecord, test: PlannedTest, *, strict: bool, stopped: StoppedError | None) -> Ended:
     """Judge what was sealed and write the reports; a run that was ended from outside keeps its own exit code."""
-    verdict = judge(test, read_evidence(folder, record, keep=needed_metrics(test)), strict=strict)
+    gc.collect()  # what played the run is not needed any more, and the rows take as much room again
+    with _seldom_collected():
+        verdict = judge(test, read_evidence(folder, record, keep=needed_metrics(test)), strict=strict)
     write_reports(folder, verdict, record)
     if stopped is not None:
         return Ended(folder, record, verdict, stopped.code, str(stopped))
@@ -150,7 +167,7 @@ def _play(
 
 @contextmanager
 def _seldom_collected() -> Iterator[None]:
-    """Collect garbage seldom: a run makes hardly any cycles, and looking for them takes a fifth of its time."""
+    """Collect garbage seldom: runs and judges make hardly any cycles, and looking for them takes a fifth of a run."""
     before = gc.get_threshold()
     gc.set_threshold(_COLLECT_EVERY, 10, 10)
     try:

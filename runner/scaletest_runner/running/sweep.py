@@ -60,7 +60,7 @@ class SweptRun(Trial):
 
 def _seen(gate: GateResult) -> GateSeen:
     edge = None if gate.value is None else gate.value.low if gate.comparison == ">=" else gate.value.high
-    return GateSeen(gate.name, gate.outcome.value, edge, bar_text(gate))
+    return GateSeen(gate.name, gate.outcome.value, edge, bar_text(gate), gate.worst)
 
 
 def seeds_of(text: str) -> range:

@@ -19,6 +19,7 @@ from scaletest.model import Need
 __all__ = ["Ask", "Line", "Lines"]
 
 AskKey = tuple[str, str, Amounts, Amounts]
+Rank = tuple[int, int, int, bool, tuple[str, str, str], Amounts]
 
 
 class Ask:
@@ -56,7 +57,7 @@ class Ask:
 class Line:
     """A row with its ask and its key: cluster, fingerprint and group, as a NeedRef names them."""
 
-    __slots__ = ("_row", "ask", "gangs", "key", "need")
+    __slots__ = ("_rank", "_row", "ask", "gangs", "key", "need")
 
     def __init__(self, need: Need, ask: Ask, gangs: int = 0) -> None:
         self.need = need
@@ -64,6 +65,20 @@ class Line:
         self.gangs = gangs
         self.key = (ask.cluster, ask.fingerprint, need.group)
         self._row: Row | None = None
+        self._rank: Rank | None = None
+
+    @property
+    def rank(self) -> Rank:
+        """Return its place in the canonical order: everything that identifies a row, the highest demand first.
+
+        Larger folded units go before smaller ones of the same profile: fewer machines can hold them.
+        """
+        rank = self._rank
+        if rank is None:
+            priority, interruption, reclamation = self.ask.precedence
+            unit = tuple([(name, -amount) for name, amount in self.need.min_unit.amounts]) if self.gangs else ()
+            rank = self._rank = (-priority, -interruption, -reclamation, self.gangs > 0, self.key, unit)
+        return rank
 
     @property
     def row(self) -> Row:

@@ -1,11 +1,11 @@
 """One total order in which every pass gives rows their turn."""
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
 from scaletest.engine.decide.lines import Line
-from scaletest.engine.decide.lots import Amounts
 from scaletest.engine.decide.rules import RowOrder
 
 __all__ = ["order_of"]
@@ -19,17 +19,8 @@ def order_of(order: RowOrder) -> RowSort:
 
 
 def _canonical(lines: Iterable[Line]) -> list[Line]:
-    """Sort by everything that identifies a row, so that no roll-up's own order can reach a decision.
-
-    Larger folded units go before smaller ones of the same profile: fewer machines can hold them.
-    """
-    return sorted(lines, key=_canonical_key)
-
-
-def _canonical_key(line: Line) -> tuple[int, int, int, bool, tuple[str, str, str], Amounts]:
-    priority, interruption, reclamation = line.ask.precedence
-    unit = tuple([(name, -amount) for name, amount in line.need.min_unit.amounts]) if line.gangs else ()
-    return -priority, -interruption, -reclamation, line.gangs > 0, line.key, unit
+    """Sort by everything that identifies a row, so that no roll-up's own order can reach a decision."""
+    return sorted(lines, key=attrgetter("rank"))
 
 
 def _as_received(lines: Iterable[Line]) -> list[Line]:

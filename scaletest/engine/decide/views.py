@@ -26,6 +26,8 @@ Rank = Callable[[Lot], tuple[int, ...]]
 
 _PPM: Final = 1_000_000
 _MOST_VIEWS: Final = 16_384
+_FEW_ASKS: Final = 1_024
+"""So many short cuts may be of asks that have gone: plain rows ask for something new with every roll-up."""
 
 
 keep_rank: Rank = attrgetter("keep")
@@ -177,6 +179,8 @@ class Views:
         self.fleet = fleet
         self.rules = rules
         self._shown: set[tuple[str, bool]] = set()
+        self._asked: dict[bool, dict[Ask, None]] = {False: {}, True: {}}
+        """What rows asked for when they were last shown: most of it comes again."""
         self._views: dict[tuple[str, Amounts, tuple[str, ...], bool], View] = {}
         self._of: dict[Ask, View] = {}
         """Short cuts into the views, which asks come to by the thousand and views by the dozen."""
@@ -185,21 +189,27 @@ class Views:
 
     def show(self, lines: Iterable[Line], *, as_gangs: bool) -> None:
         """Make every label that these rows' profiles look at visible; if that is news, start all views anew."""
-        for ask in dict.fromkeys(map(attrgetter("ask"), lines)):
-            mark = (ask.fingerprint, as_gangs)
-            if mark not in self._shown:
-                self._shown.add(mark)
-                self.fleet.see(*visible_keys(ask.profile, as_gang=as_gangs or self._never_fits(ask)))
+        asks = dict.fromkeys(map(attrgetter("ask"), lines))
+        known = self._asked[as_gangs]
+        self._show([ask for ask in asks if ask not in known], as_gangs=as_gangs)
+        self._asked[as_gangs] = asks
         before = self.fleet.generation
         self.fleet.refresh()
         if before != self.fleet.generation or max(len(self._views), len(self._holders)) > _MOST_VIEWS:
             self._views.clear()
             self._of.clear()
             self._holders.clear()
-        if len(self._of) > _MOST_VIEWS:
+        if len(self._of) > 2 * len(asks) + _FEW_ASKS:
             self._of.clear()
         # Which gangs fit is asked anew every cycle, once per profile and size.
         self._fits.clear()
+
+    def _show(self, asks: Iterable[Ask], *, as_gangs: bool) -> None:
+        for ask in asks:
+            mark = (ask.fingerprint, as_gangs)
+            if mark not in self._shown:
+                self._shown.add(mark)
+                self.fleet.see(*visible_keys(ask.profile, as_gang=as_gangs or self._never_fits(ask)))
 
     def _never_fits(self, ask: Ask) -> bool:
         """Say whether no machine was ever large enough for a gang: it cannot fold, so its domains can show at once."""

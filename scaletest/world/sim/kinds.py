@@ -23,6 +23,9 @@ __all__ = ["Domain", "Kind", "Placement", "topology_keys"]
 _SLACK: Final = 1024
 """How many entries a line may have of Pods that wait no more, before it is swept."""
 
+_FEW: Final = 64
+"""How many overtaken entries a heap may have whatever its size."""
+
 
 def topology_keys(template: PodTemplate) -> tuple[str, ...]:
     """Return the keys whose values matter to an owner's Pods together: the gang's first, then those of spreads."""
@@ -53,11 +56,19 @@ class Domain:
         score = node.score(self.needs)
         if score > self._stated.get(node.name, 0):
             self._stated[node.name] = score
+            if len(self._heap) > 2 * len(self._stated) + _FEW:
+                self._forget_overtaken()
             heappush(self._heap, (-score, self._tie(node), node.name))
+
+    def _forget_overtaken(self) -> None:
+        """Drop entries that were overtaken: those of fuller Nodes would lie at the bottom for ever."""
+        stated = self._stated
+        self._heap = list(dict.fromkeys([entry for entry in self._heap if stated.get(entry[2]) == -entry[0]]))
+        heapify(self._heap)
 
     def _tie(self, node: Node) -> int:
         """Return a Node's place among equals: nobody's name may decide, and equal runs must agree."""
-        return crc32(self._text, crc32(node.name.encode()))
+        return crc32(self._text, node.mark)
 
     def leave(self, node: Node) -> None:
         """Forget a Node."""

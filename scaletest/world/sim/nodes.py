@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+from zlib import crc32
 
 from scaletest.model import Machine
 from scaletest.ports.cluster import Change, NodeEvent
@@ -43,12 +44,15 @@ class Node:
     """Who waits for the last Pod to go."""
     promised: int = 0
     """The Pod that was woken for this Node's room and is still to be tried."""
+    mark: int = field(init=False)
+    """A number of its name, from which its place among equals is worked out."""
     armed_us: int = NEVER_US
     """When the back-off of a Pod that could use the room ends."""
 
     def __post_init__(self) -> None:
         whole = self.machine.allocatable.amounts
         self.free = dict(whole)
+        self.mark = crc32(self.name.encode())
         self.scored = tuple(pair for pair in whole if pair[0] in _SCORED) or whole
 
     def fits(self, needs: Needs) -> int:
