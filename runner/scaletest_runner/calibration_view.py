@@ -46,7 +46,7 @@ def show_calibration(proposed: Sequence[Proposed], calibration: Calibration, *, 
     for each in proposed:
         figures = [f"{figure:,.4g}" for figure in (each.lowest, each.median, each.highest)]
         margin = "-" if each.margin is None else f"{each.margin:.0%}"
-        bar = f"{each.gate.comparison} {each.bar:,}"
+        bar = f"{each.gate.comparison} {each.bar:,.6g}"
         table.add_row(each.gate.name, each.gate.bar_text(), *figures, f"{each.measured:,}", bar, margin)
     console.print(table)
     for name in unmeasured:

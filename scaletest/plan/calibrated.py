@@ -54,14 +54,20 @@ def calibrated_gates(
         if calibration is not None and gate.name in bars:
             share, sure = calibration.false_alarms_per_run, calibration.confidence
             doubt = doubt_about(calibration, gate, now=now, today=today)
-            again = f"make it again: scaletest calibrate {profile} --runs {calibration.runs.count} --write"
             yield replace(
                 gate,
                 name=f"{gate.name}{CALIBRATED}",
                 threshold=int(bars[gate.name]) if gate.unit is Unit.COUNT else bars[gate.name],
                 claim=f"calibrated: {share:.2%} of runs alarm wrongly at most, {sure:.0%} sure",
-                not_applicable=gate.not_applicable or (f"the calibration {doubt}; {again}" if doubt else ""),
+                not_applicable=gate.not_applicable
+                or (doubt and f"the calibration {doubt}; {_again(calibration, now, profile)}"),
             )
+
+
+def _again(calibration: Calibration, now: MadeWith, profile: str) -> str:
+    place = "" if now.substrate == "sim" else f" --substrate {now.substrate}"
+    asked = f"--runs {calibration.runs.count} --false-alarms {calibration.false_alarms_per_run:g}"
+    return f"make it again: scaletest calibrate {profile} {asked} --gates {','.join(calibration.bars)}{place} --write"
 
 
 def doubt_about(calibration: Calibration, gate: Gate, *, now: MadeWith, today: str) -> str:

@@ -25,9 +25,7 @@ from scaletest.model.instants import exact
 from scaletest.plan.geometry import Geometry, cluster_name
 from scaletest.profile.profile import Seed
 
-__all__ = ["RACKS_PER_ZONE", "Inventory", "Seat", "Tier"]
-
-RACKS_PER_ZONE: Final = 10
+__all__ = ["Inventory", "Seat", "Tier"]
 
 _PPM: Final = 1_000_000
 
@@ -166,7 +164,7 @@ class Inventory:
         For Configured it is the first cluster's: a gang uses its own cluster's machines only.
         """
         count = self.configured(0)[archetype] if tier is Tier.CONFIGURED else self.counts(tier)[archetype]
-        return _Layout(self.sizing.archetypes[archetype], count, 0).domain_sizes(by_rack=topology_key == RACK_KEY)
+        return self._layout(archetype, count, group=0).domain_sizes(by_rack=topology_key == RACK_KEY)
 
     def machine(self, seat: Seat, tier: Tier, *, cluster: int = -1, attribution: Attribution | None = None) -> Machine:
         """Return a seat as the provider will list it."""
@@ -200,11 +198,17 @@ class Inventory:
     def _per_shard(self, wanted: Fraction) -> tuple[int, ...]:
         return tuple(count * self.geometry.shards for count in self._allocate(wanted))
 
+    def _layout(self, archetype: int, count: int, *, group: int) -> "_Layout":
+        kind, seed = self.sizing.archetypes[archetype], self.seed
+        in_racks = kind.gang if kind.gang and kind.gang.topology_key == RACK_KEY else None
+        block = seed.rack_block or in_racks.largest if in_racks else 1
+        return _Layout(kind, count, group, seed.racks_per_zone, block)
+
     def _seats(self, tier: Tier, counts: tuple[int, ...], *, first: int, group: int) -> Iterator[Seat]:
         ordinal = first
         for archetype, count in enumerate(counts):
             kind = self.sizing.archetypes[archetype]
-            layout = _Layout(kind, count, group)
+            layout = self._layout(archetype, count, group=group)
             draws = Stream.of(self.random_seed, "machine", tier, group, kind.name)
             offers = [kind.allocatable(size=s, density=self.sizing.density) for s in range(len(kind.sizes))]
             sizes = self._drawn_sizes(kind, count, draws) if self.drawn_sizes else layout.dealt_sizes(offers)
@@ -226,21 +230,23 @@ class Inventory:
 class _Layout:
     """Where the i-th machine of an archetype stands, and which size it is built for.
 
-    Rack gangs get contiguous blocks as long as their largest gang, one rack each; everything else goes round the
-    zones. Instance types turn once per round of zones, so that every zone sees every type. `group` shifts zones and
-    racks, so that clusters with few machines do not all leave out the same zone.
+    Rack gangs get contiguous blocks, one rack each and as long as their largest gang unless the profile says otherwise;
+    everything else goes round the zones. Instance types turn once per round of zones, so that every zone sees every
+    type. `group` shifts zones and racks, so that clusters with few machines do not all leave out the same zone.
     """
 
     kind: Archetype
     count: int
     group: int
+    racks_per_zone: int
+    block: int
 
     def place(self, i: int) -> tuple[str, str, str]:
         """Return zone, rack and instance type."""
         zones, types = self.kind.zones, self.kind.instance_types
         turn, zone = divmod(self._step(i), len(zones))
-        rack = f"{zones[zone]}-r{turn % RACKS_PER_ZONE}"
-        return zones[zone], rack, types[i // self._block // len(zones) % len(types)]
+        rack = f"{zones[zone]}-r{turn % self.racks_per_zone}"
+        return zones[zone], rack, types[i // self.block // len(zones) % len(types)]
 
     def dealt_sizes(self, offers: list[Resources]) -> list[int]:
         """Return every machine's size: the catalog's mix exactly, dealt so that zones come out as even as they can.
@@ -261,7 +267,7 @@ class _Layout:
     def domain_sizes(self, *, by_rack: bool) -> dict[str, int]:
         """Return the machines per rack or zone; racks repeat, so one round of them stands for all."""
         sizes: dict[str, int] = {}
-        round_length = len(self.kind.zones) * RACKS_PER_ZONE * self._block
+        round_length = len(self.kind.zones) * self.racks_per_zone * self.block
         for i in range(min(self.count, round_length)):
             zone, rack, _ = self.place(i)
             whole_rounds = -(-(self.count - i) // round_length)
@@ -269,13 +275,8 @@ class _Layout:
             sizes[value] = sizes.get(value, 0) + whole_rounds
         return sizes
 
-    @property
-    def _block(self) -> int:
-        gang = self.kind.gang
-        return gang.largest if gang and gang.topology_key == RACK_KEY else 1
-
     def _step(self, i: int) -> int:
-        return self.group * -(-self.count // self._block) + i // self._block
+        return self.group * -(-self.count // self.block) + i // self.block
 
 
 def _dealt(seats: list[int], mix: list[int], worth: list[int]) -> list[list[int]]:

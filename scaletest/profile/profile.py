@@ -16,6 +16,7 @@ __all__ = ["CatalogChoice", "Profile", "Scale", "Seed", "Shard", "Steady", "Topo
 _Density = Annotated[int, Field(ge=1, le=1000)]
 _Multiplier = Annotated[int, Field(ge=0, le=100)]
 _Headroom = Annotated[float, Field(ge=0, le=100)]
+_Racks = Annotated[int, Field(ge=1, le=10_000)]
 _Machines = Annotated[int, Field(ge=1, le=10**7)]
 
 
@@ -50,6 +51,11 @@ class Seed(Block):
     """Elastic Spot machines per shard."""
     idle_headroom_fraction: _Headroom = 0.0
     """Owned idle machines, as a share of the effective machines; may exceed 1."""
+    racks_per_zone: _Racks = 10
+    """Racks in every zone; fewer make them larger."""
+    rack_block: PositiveCount | None = None
+    """Machines of a rack gang's kind that are set down in one rack before the next one's turn; left out, as many as \
+its largest gang, so that a rack can hold it. Fewer scatter them: gangs must be assembled, or fit no rack at all."""
     pre_bind_fraction: Share = 1.0
     """Share of the Pods that are bound at install; 0 lets the engine fill from empty."""
 

@@ -88,7 +88,8 @@ def _steady_is_stated(profile: Profile) -> Iterator[Finding]:
 def _headline_is_gated(profile: Profile) -> Iterator[Finding]:
     slo = profile.slo
     inverted = slo.expect_standing_shortfall or slo.expect_preemptions or slo.expect_cost_routing
-    if slo.internal_binding_latency_p99_seconds is None and not inverted:
+    about_something_else = inverted or bool(profile.proving.catches)
+    if slo.internal_binding_latency_p99_seconds is None and not about_something_else:
         message = "the headline, binding latency, is not gated"
         yield Finding.warning(
             "slo.internalBindingLatencyP99Seconds", message, "set slo.internalBindingLatencyP99Seconds"

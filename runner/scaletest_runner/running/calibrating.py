@@ -85,7 +85,7 @@ def calibrate_profile(asked: Asked) -> Exit:
     plan = Plan(loaded.inputs)
     findings = preflight(plan)
     if refused(findings):
-        print_findings(findings)
+        print_findings(findings, warn())
         return Exit.REFUSED
     gates = _chosen(plan, asked.gates)
     _affordable(asked, len(gates))

@@ -210,7 +210,7 @@ def _runnable(profile: str) -> bool:
     findings = preflight(Plan(_requested(profile, (), seed=None, base=Path()).load().inputs))
     if refused(findings):
         warn().print(Text(f"{profile}:"))
-        print_findings(findings)
+        print_findings(findings, warn())
     return not refused(findings)
 
 

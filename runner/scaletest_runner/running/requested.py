@@ -106,7 +106,7 @@ def run_requested(requested: Requested) -> Exit:
     plan = Plan(loaded.inputs)
     findings = preflight(plan)
     if refused(findings):
-        print_findings(findings)
+        print_findings(findings, warn())
         return Exit.REFUSED
     for finding in findings:
         if finding.check == "calibration":  # else it would be known only from a gate that is missing among the passed

@@ -72,6 +72,13 @@ def _tightest(rules: Rules) -> Rules:
     return replace(rules, criteria=(*rules.criteria[:at], tightest, *rules.criteria[at:]))
 
 
+def _own_first(rules: Rules) -> Rules:
+    own = next(c for c in COMPLETE.criteria if c[0] is Criterion.OWN_COVERAGE)
+    others = [c for c in rules.criteria if c[0] is not Criterion.OWN_COVERAGE]
+    at = next((i for i, c in enumerate(others) if c[1] is Rule.CREDITABLE), 1)
+    return replace(rules, criteria=(*others[:at], own, *others[at:]))
+
+
 def _not_credited(state: MachineState) -> Change:
     return lambda rules: replace(rules, credited=tuple(s for s in rules.credited if s is not state))
 
@@ -341,6 +348,15 @@ _ALL: Final = (
         "the order of a roll-up decides who gets what, so gangs oscillate when it changes",
         "domain flips, claimed-set changes",
         change=_with(order=RowOrder.AS_RECEIVED),
+    ),
+    Ablation(
+        "AB-OWN",
+        "our own: a variant, see ADR 0039",
+        "nothing; asks for own coverage (2b) before creditable coverage (2)",
+        "a gang stays with a part that is its own where another domain's bound machines would serve it whole",
+        "acquisitions per loss",
+        by_run=False,
+        change=_own_first,
     ),
     Ablation(
         "AB-SERVED",

@@ -3,6 +3,7 @@
 from math import inf
 
 import pytest
+from verdict_examples import gate as gate_result
 
 from scaletest.gates.calibrating import (
     Support,
@@ -13,6 +14,7 @@ from scaletest.gates.calibrating import (
     trouble_of,
     written_bar,
 )
+from scaletest.gates.outcomes import Bracket
 from scaletest.gates.proof import proof_gate
 from scaletest.gates.trials import GateSeen, Trial
 
@@ -133,3 +135,20 @@ def test_a_bar_is_written_as_a_person_would(gate: object, value: float, bar: flo
     written = written_bar(value, gate)  # type: ignore[arg-type]  # parametrized
 
     assert written == bar
+
+
+@pytest.mark.parametrize(
+    ("value", "tail", "comparison", "worst"),
+    [
+        (Bracket(3, 3), None, "<=", 3),
+        (Bracket(3, 4), Bracket(2, 6), "<=", 6),
+        (Bracket(3, 4), Bracket(2, None), "<=", None),
+        (Bracket(3, None), Bracket(2, 6), "<=", None),
+        (Bracket(0.9, 1.0), None, ">=", 0.9),
+        (None, None, "<=", None),
+    ],
+)
+def test_the_tightest_bar_that_a_run_would_have_passed_counts_its_tail(
+    value: Bracket | None, tail: Bracket | None, comparison: str, worst: float | None
+) -> None:
+    assert gate_result(value=value, tail=tail, comparison=comparison).worst == worst

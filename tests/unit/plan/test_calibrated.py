@@ -75,7 +75,7 @@ def test_a_calibration_that_does_not_hold_is_shown_and_not_applied(profile: Prof
     for rule in BARS:
         assert f"the calibration {said}; make it again" in gate(plan, f"{rule}.calibrated").not_applicable
     assert said in warning
-    assert "scaletest calibrate test --runs 650 --write" in warning
+    assert "scaletest calibrate test --runs 650 --false-alarms 0.01 --gates maxReclaimActionsDuringSoak," in warning
     assert not [found for found in preflight(plan) if found.severity is Severity.REFUSE]
 
 

@@ -91,14 +91,14 @@ def _scaled_down(name: str) -> Plan:
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted(SHIPPED.glob("*.yaml"))])
 def test_gates_of_a_shipped_profile_headline_first(name: str) -> None:
-    gates = _scaled_down(name).gates
+    gates = [gate for gate in _scaled_down(name).gates if not gate.calibrated]  # those hold for the whole scale only
     assert [gate.name for gate in gates] == _EXPECTED[name]
     assert not [gate.name for gate in gates if gate.not_applicable]
 
 
 def test_bars_of_dev_50() -> None:
     gates = _gates(shipped_plan("dev-50"))
-    assert {name: gate.bar_text() for name, gate in gates.items()} == {
+    assert {name: gate.bar_text() for name, gate in gates.items() if not gate.calibrated} == {
         "internalBindingLatencyP99Seconds": "<= 30 s",
         "endToEndPodBindP50Seconds": "<= 30 s",
         "shardCycleDurationP99Seconds": "<= 5 s",

@@ -139,3 +139,18 @@ def test_label_values_are_drawn_for_every_machine() -> None:
 def test_an_absolute_count_replaces_the_multiplier() -> None:
     seed = {"speculativeMultiplier": 0, "speculativeCount": 11}
     assert plan_of(profile_of(seed=seed)).inventory.speculative == (11,)
+
+
+def _racks(**seed: object) -> Counter[str]:
+    kind = archetype(name="gang", sameRack=True, groupSizeRange=[4, 4], zones=["a"])
+    plan = plan_of(profile_of(seed={"configuredFraction": 1.0, **seed}), catalog_of(kind))
+    return Counter(seat.rack for seat in plan.inventory.configured_seats(0))
+
+
+def test_a_rack_holds_the_largest_gang_unless_the_profile_scatters_its_machines() -> None:
+    assert set(_racks().values()) == {4}
+    assert max(_racks(rackBlock=1, racksPerZone=100).values()) == 1
+
+
+def test_machines_go_round_the_racks_of_a_zone() -> None:
+    assert set(_racks(rackBlock=1, racksPerZone=2)) == {"a-r0", "a-r1"}
