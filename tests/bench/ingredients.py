@@ -1,8 +1,8 @@
 """Which ingredient of a world unmasks which defect, and what drives what is left of the complete engine's own moves.
 
 Prints the tables of docs/fidelity.md. Every claim of the shipped proving profiles is tried again with one ingredient of
-its world taken out. Name tables to print only those: `ingredients.py loop residual`. `SEEDS=3` says how many seeds, `JOBS=1`
-how many runs at once.
+its world taken out. Name tables to print only those: `ingredients.py loop residual`. `SEEDS=3` says how many seeds,
+`JOBS=1` how many runs at once.
 """
 
 import os
