@@ -59,7 +59,7 @@ def _summary(matrix: Matrix) -> str:
     proven = sum(matrix.standing(rule) is Standing.PROVEN for rule in matrix.rules)
     alarms = sum(len(world.alarms) for world in matrix.worlds)
     return (
-        f"Written by `make prove`. {len(matrix.rules)} rules, {len(matrix.worlds)} worlds, seeds {seeds[0]} to "
+        f"Written by `scaletest prove`. {len(matrix.rules)} rules, {len(matrix.worlds)} worlds, seeds {seeds[0]} to "
         f"{seeds[-1]}, {sum(runs.values()):,} runs: {proven} rules proven, {alarms} false alarms. "
         "Figures are the lowest and the highest of all seeds. How to read and extend it: [proving.md](proving.md)."
     )
@@ -90,7 +90,7 @@ def _rest_row(matrix: Matrix, rule: Rule) -> tuple[str, ...]:
     cells = [cell for cell in matrix.cells if cell.rule == rule]
     seen = [f"{_seeds(cell)} in {world_name(cell.world.profile)}" for cell in cells if cell.caught]
     blind = len(cells) - len(seen)
-    tried = [*seen, *([f"nothing in {blind} {'others' if seen else 'worlds'}"] if blind else [])]
+    tried = [*seen, *([f"nothing in {blind} of {len(cells)} worlds"] if blind else [])]
     return (inline(rule.removes), rule.ablation, KEPT_BY[matrix.standing(rule)], ", ".join(tried) or "-")
 
 

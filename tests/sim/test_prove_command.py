@@ -17,6 +17,7 @@ from scaletest.model.findings import Severity
 from scaletest.plan.plan import Plan
 from scaletest.plan.preflight import preflight
 from scaletest.profile import ProfileError
+from scaletest.report.proof_markdown import world_name
 from scaletest_runner.exits import Exit
 from scaletest_runner.failures import reported
 from scaletest_runner.inputs import load_inputs
@@ -88,6 +89,16 @@ def test_without_names_every_rule_is_asked_about_in_the_worlds_that_claim_it() -
 def test_preflight_lets_every_shipped_world_start(name: str) -> None:
     loaded = load_inputs(name, substrate="sim", engine=None, seed=None)
     assert not [str(each) for each in preflight(Plan(loaded.inputs)) if each.severity is Severity.REFUSE]
+
+
+def test_the_page_in_docs_has_every_claim_and_no_other() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "proving-matrix.md").read_text(encoding="utf-8")
+    listed = [line.split(" | ")[1:3] for line in page.split("\n## ")[1].splitlines() if " | AB-" in line]
+    claims = [
+        [" beside ".join((draft.rule.ablation, *draft.masked_by)), world_name(draft.profile)]
+        for draft in Bench.of(asked()).drafts
+    ]
+    assert sorted(listed) == sorted(claims), "run: make prove"
 
 
 def test_the_shipped_worlds_are_found_without_their_folder() -> None:

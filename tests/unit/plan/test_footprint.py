@@ -20,14 +20,14 @@ def _of(name: str, *, span_us: int = 0, host: HostSize = HOST) -> Footprint:
 
 
 def test_memory_is_the_sum_of_its_parts() -> None:
-    parts = (400 + 2 * 500) * 2**20 + (5_000 * 140 + 4_496 * 20) * 2**10
+    parts = (400 + 2 * 530) * 2**20 + (5_000 * 380 + 4_496 * 20) * 2**10
     assert _of("kwok").memory_bytes == parts
 
 
 def test_real_time_soaks_take_their_time_and_virtual_ones_their_work() -> None:
     assert _of("kwok", span_us=213_000_000).soak_seconds == 213
     assert _of("sim", span_us=213_000_000).soak_seconds == pytest.approx(3)
-    assert _of("kwok").setup_seconds == pytest.approx(10 + 2 * 4 + 5 * 2.25)
+    assert _of("kwok").setup_seconds == pytest.approx(15 + 2 * 4 + 5 * 18)
 
 
 def test_a_substrate_that_states_its_host_overrules_the_machine() -> None:
