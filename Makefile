@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test unit lint format toolchain bench bench-kwok coverage-diff e2e soak prove corruptions schema golden lock clean
+.PHONY: help setup run test unit lint format toolchain bench bench-kwok coverage-diff e2e ingredients soak prove corruptions schema golden lock clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ soak: setup ## dev-50 on 200 seeds, 24 virtual hours of it, and an engine that n
 
 prove: setup ## every rule away in every proving world, over five seeds; writes docs/proving-matrix.md
 	$(BIN)/scaletest prove --full --markdown docs/proving-matrix.md
+
+ingredients: setup ## which ingredient of a world unmasks which defect: the tables of docs/fidelity.md (20 minutes)
+	$(BIN)/python tests/bench/ingredients.py
 
 corruptions: setup ## damage evidence in two thousand ways and print what the judge made of it
 	$(BIN)/pytest -q -p no:randomly tests/integration/judge

@@ -1,7 +1,8 @@
 """Which ingredient of a world unmasks which defect, and what drives what is left of the complete engine's own moves.
 
 Prints the tables of docs/fidelity.md. Every claim of the shipped proving profiles is tried again with one ingredient of
-its world taken out. Name tables to print only those: `ingredients.py loop residual`. `SEEDS=3` says how many seeds.
+its world taken out. Name tables to print only those: `ingredients.py loop residual`. `SEEDS=3` says how many seeds,
+`JOBS=1` how many runs at once.
 """
 
 import os
@@ -95,7 +96,9 @@ def _tried(task: tuple[Run, Path]) -> tuple[Run, Trial]:
 
 def _all(runs: Sequence[Run]) -> dict[Run, Trial]:
     with TemporaryDirectory(prefix="scaletest-ingredients-") as base:
-        return dict(swept(_tried, [(run, Path(base)) for run in dict.fromkeys(runs)], jobs=0))
+        return dict(
+            swept(_tried, [(run, Path(base)) for run in dict.fromkeys(runs)], jobs=int(os.environ.get("JOBS", "0")))
+        )
 
 
 def _value(trial: Trial, gate: str) -> str:
