@@ -102,11 +102,11 @@ def test_dev_50_is_the_profile_of_the_seeds() -> None:
     assert profile.provider.configure.p99_seconds == 9.8
 
 
-def test_dev_50_field_differs_in_how_demand_is_drawn_and_how_late_replacements_come() -> None:
+def test_dev_50_field_differs_in_how_demand_is_drawn() -> None:
     ours, field = _profile("dev-50"), _profile("dev-50-field")
     assert field.load.demand_draw == "free"
     unlike = {name for name in Profile.model_fields if getattr(ours, name) != getattr(field, name)}
-    assert unlike - {"calibration", "proving"} == {"metadata", "load", "world"}
+    assert unlike - {"calibration", "proving"} == {"metadata", "load"}
 
 
 @pytest.mark.parametrize(
