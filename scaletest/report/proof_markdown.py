@@ -95,7 +95,10 @@ def _rest_row(matrix: Matrix, rule: Rule) -> tuple[str, ...]:
 
 
 def _grid(matrix: Matrix) -> Iterator[str]:
-    yield "Seeds on which some gate failed without the rule and not with it; **bold** where the profile claims it."
+    yield (
+        "Seeds on which some gate failed without the rule and not with it; **bold** where the profile claims it. What "
+        "nobody claims was tried on the first seed only."
+    )
     yield ""
     by_place = {(cell.rule, cell.world.profile): cell for cell in matrix.cells}
     profiles = [world.profile for world in matrix.worlds]

@@ -24,7 +24,7 @@ def prove(
     seeds: Annotated[str, typer.Option(help="How many seeds from 1 on, or which.", metavar="N|A..B")] = "5",
     jobs: Annotated[int, typer.Option(min=0, help="Runs at once; 0 means one per core.")] = 0,
     full: Annotated[
-        bool, typer.Option("--full", help="Every rule in every world, not only where a profile claims it.")
+        bool, typer.Option("--full", help="Every rule in every world; what no profile claims, on one seed.")
     ] = False,
     json: Annotated[
         Path | None, typer.Option("--json", help="Write the matrix as JSON.", metavar="FILE", dir_okay=False)

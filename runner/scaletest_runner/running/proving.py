@@ -80,6 +80,8 @@ class Bench:
     drafts: tuple[Draft, ...]
     seeds: tuple[int, ...]
     every_world: bool
+    everything: bool
+    """Whether every rule is tried in every world."""
     trials: dict[Engine, dict[int, Trial]]
 
     @classmethod
@@ -101,13 +103,18 @@ class Bench:
         named = {draft.profile for draft in drafts} | set(worlds if asked.profiles else ())
         profiles = tuple(name for name in worlds if name in named)
         drafts.sort(key=lambda draft: (profiles.index(draft.profile), wanted.index(draft.rule)))
-        return cls(wanted, profiles, tuple(drafts), seeds, not asked.profiles, {})
+        return cls(wanted, profiles, tuple(drafts), seeds, not asked.profiles, asked.full and not asked.profiles, {})
 
     def tasks(self, base: Path) -> list[Requested]:
         """Return every run that is needed, once, world by world."""
-        engines = [(name, ()) for name in self.profiles] + [each for draft in self.drafts for each in draft.engines]
-        ordered = sorted(dict.fromkeys(engines), key=lambda engine: self.profiles.index(engine[0]))
-        return [_requested(*engine, seed=seed, base=base) for engine in ordered for seed in self.seeds]
+        runs: list[tuple[Engine, int]] = [((name, ()), seed) for name in self.profiles for seed in self.seeds]
+        runs += [(engine, seed) for draft in self.drafts for engine in draft.engines for seed in self._seeds(draft)]
+        ordered = sorted(dict.fromkeys(runs), key=lambda run: self.profiles.index(run[0][0]))
+        return [_requested(*engine, seed=seed, base=base) for engine, seed in ordered]
+
+    def _seeds(self, draft: Draft) -> tuple[int, ...]:
+        """Return the seeds of a cell; where everything is tried, one is enough for what nobody claims."""
+        return self.seeds if draft.claimed or not self.everything else self.seeds[:1]
 
     def ended(self, task: Requested, run: Trial) -> Iterator[Cell]:
         """Keep a run, and yield the cells that it was the last one of."""
@@ -119,16 +126,17 @@ class Bench:
 
     def matrix(self) -> Matrix:
         """Return what is known so far."""
-        worlds, cells = tuple(map(self._world, self.profiles)), tuple(map(self._cell, self.drafts))
+        worlds = tuple(self._world(profile, self.seeds) for profile in self.profiles)
+        cells = tuple(map(self._cell, self.drafts))
         return Matrix(self.rules, worlds, cells, every_world=self.every_world)
 
-    def _world(self, profile: str) -> World:
-        return World(profile, self.seeds, self._runs((profile, ())))
+    def _world(self, profile: str, seeds: tuple[int, ...]) -> World:
+        return World(profile, seeds, self._runs((profile, ())))
 
     def _cell(self, draft: Draft) -> Cell:
         _, masked, ablated = draft.engines
         return Cell(
-            world=self._world(draft.profile),
+            world=self._world(draft.profile, self._seeds(draft)),
             rule=draft.rule,
             ablated=self._runs(ablated),
             masked_by=draft.masked_by,
