@@ -5,6 +5,7 @@ import gc
 import json
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -173,8 +174,9 @@ class DriverProcess:
             "cycle_us": engine.last_cycle_us,
             "engine_pid": engine.pid if isinstance(engine, EngineProxy) else None,
         }
-        sys.stdout.write(json.dumps(told) + "\n")
-        sys.stdout.flush()
+        with suppress(BrokenPipeError):  # a runner that was killed hears nothing; what was seen is kept all the same
+            sys.stdout.write(json.dumps(told) + "\n")
+            sys.stdout.flush()
 
     def _new_engine(self) -> EngineUnderTest:
         self._engines += 1

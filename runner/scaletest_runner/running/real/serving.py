@@ -66,7 +66,8 @@ async def serving(port: int, routes: Iterable[web.RouteDef]) -> AsyncIterator[No
     """Answer on a port of loopback."""
     app = web.Application(client_max_size=64 << 20)
     app.add_routes(routes)
-    runner = web.AppRunner(app, access_log=None, handle_signals=False)
+    # At the end nobody is waited for: whoever still asks has to end as well.
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
     try:
