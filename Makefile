@@ -65,7 +65,7 @@ coverage-diff: setup toolchain ## smoke in both worlds, and which statements of 
 soak: setup ## dev-50 on 200 seeds, 24 virtual hours of it, and an engine that never acts on every profile (an hour)
 	$(BIN)/python tests/bench/soak.py
 
-prove: setup ## every rule away in every proving world, claims over five seeds; writes docs/proving-matrix.md
+prove: setup ## every rule away in every proving world, claims over five seeds; writes docs/proving-matrix.md (6 minutes)
 	$(BIN)/scaletest prove --full --markdown docs/proving-matrix.md
 
 ingredients: setup ## which ingredient of a world unmasks which defect: the tables of docs/fidelity.md (20 minutes)
