@@ -1,7 +1,7 @@
 """What kwok does in place of kubelets: Nodes and Pods become Ready at once, and a Pod that is to go goes.
 
 kwok's own stages do the same and more (addresses, container states, Jobs that complete). For every expression of a
-selector kwok turns the whole object into JSON and back, one object at a time: nine times per change of a Pod, so that
+selector kwok turns the whole object into JSON and back, one object at a time: seven times per change of a Pod, so that
 kubelets fell a minute behind a fill. These ask once for each stage and write what schedulers and controllers read.
 """
 
