@@ -18,6 +18,8 @@ __all__ = ["Access", "ApiError", "ApiServer", "Call", "GoneError"]
 _AT_ONCE: Final = 48
 """Connections to one API server; more only queue inside it."""
 _TIMEOUT_S: Final = 30
+_READ_TIMEOUT_S: Final = 120
+"""Ten thousand Pods are some fifty megabytes, and a busy server sends the first byte when it has the last."""
 _JSON: Final = "application/json"
 _METADATA: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 _GONE: Final = 410
@@ -102,9 +104,10 @@ class ApiServer:
     async def get(self, path: str, *, metadata: bool = False) -> dict[str, Any]:
         """Read an object or a list; raise ApiError when it cannot be read."""
         headers = {"Accept": _METADATA.format("List") if metadata else _JSON}
+        patient = aiohttp.ClientTimeout(total=_READ_TIMEOUT_S, sock_connect=_TIMEOUT_S)
         async with self._turns:
             try:
-                async with self._session.get(path, headers=headers) as response:
+                async with self._session.get(path, headers=headers, timeout=patient) as response:
                     body = await response.read()
             except (TimeoutError, aiohttp.ClientError) as error:
                 raise ApiError(f"GET {path}: {error!r}") from error

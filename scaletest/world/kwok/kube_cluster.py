@@ -6,6 +6,7 @@ One reader per object: the driver and the engine's agent each have their own, as
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
@@ -24,6 +25,7 @@ from scaletest.world.kwok.objects import (
     placed_pod,
     replica_set,
     request,
+    started,
 )
 from scaletest.world.kwok.sightings import KnownPod, PodNumbers, Sightings, owner_number
 from scaletest.world.kwok.stranded import StrandedPods
@@ -167,12 +169,20 @@ class KubeCluster:
         elif answer is not Answer.OK or not nodes:
             return answer
         before, between, after = placed_pod(owner, orjson.loads(body)["metadata"]["uid"])
-        calls = [
-            Call("POST", _PODS, b"".join((before, f"{owner.name}-{k}".encode(), between, on.encode(), after)))
-            for k, on in enumerate(nodes)
-        ]
-        answers = await self._api.send_all(calls)
+        placed = ((f"{owner.name}-{k}", on) for k, on in enumerate(nodes))
+        answers = await asyncio.gather(
+            *(self._place(name, b"".join((before, name.encode(), between, on.encode(), after))) for name, on in placed)
+        )
         return next((each for each in answers if each in _TROUBLE), answer)
+
+    async def _place(self, name: str, body: bytes) -> Answer:
+        """Create a Pod on its Node, and start it."""
+        answer, _ = await self._api.send(Call("POST", _PODS, body))
+        if answer in _TROUBLE:
+            return answer
+        # A conflict means that an earlier try did reach the server.
+        answer, _ = await self._api.send(Call("PATCH", f"{_PODS}/{name}/status", started(datetime.now(UTC)), _MERGE))
+        return answer
 
     async def scale(self, owner: int, replicas: int) -> Answer:
         """Change how many Pods an owner has."""

@@ -61,9 +61,8 @@ def settings_text(binaries: Path, ports: Mapping[str, int], *, kube_version: str
     kwok = {
         "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
         "kind": "KwokConfiguration",
-        # By default four Pods at a time: while a cluster is filled its kubelets would fall minutes behind, and Pods
-        # that are deleted then would hold their room for as long. One of these options needs all: kwokctl writes zero
-        # for those that are left out.
+        # By default four Pods at a time: kubelets fall behind, and Pods that are deleted hold their room as long. One
+        # of these options needs all: kwokctl writes zero for those that are left out.
         "options": {
             "podPlayStageParallelism": _KUBELETS,
             "nodePlayStageParallelism": _KUBELETS,

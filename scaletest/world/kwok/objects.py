@@ -1,6 +1,7 @@
 """Our words as Kubernetes objects, and back: what the driver writes is all that an engine has to read."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ __all__ = [
     "MACHINE_KEY",
     "NAMESPACE",
     "OWNER_KEY",
+    "PLACED_KEY",
     "REQUEST_API",
     "node",
     "owner_from",
@@ -27,6 +29,7 @@ __all__ = [
     "priority_class_name",
     "replica_set",
     "request",
+    "started",
 ]
 
 NAMESPACE: Final = "default"
@@ -38,6 +41,8 @@ MACHINE_KEY: Final = "scaletest.dev/machine"
 """Label of a Node: the machine behind it."""
 CREATED_KEY: Final = "scaletest.dev/created-us"
 """Annotation of a Node: when it was made, on the run's clock. Kubernetes' own stamp has whole seconds."""
+PLACED_KEY: Final = "scaletest.dev/placed"
+"""Annotation of a Pod that was created on its Node: whoever did so also starts it."""
 _INTERRUPTION_KEY: Final = f"{GROUP}/interruption-penalty"
 _RECLAMATION_KEY: Final = f"{GROUP}/reclamation-penalty"
 _CLASS_PREFIX: Final = "scaletest-"
@@ -200,11 +205,13 @@ def placed_pod(owner: Owner, owner_uid: str) -> tuple[bytes, bytes, bytes]:
 
     Thousands of Pods differ in nothing else, and so most of their text is made once.
     """
+    metadata = _pod_metadata(owner)
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            **_pod_metadata(owner),
+            **metadata,
+            "annotations": {**metadata["annotations"], PLACED_KEY: "true"},
             "name": "\x00",
             "namespace": NAMESPACE,
             "ownerReferences": [
@@ -222,6 +229,14 @@ def placed_pod(owner: Owner, owner_uid: str) -> tuple[bytes, bytes, bytes]:
     }
     before, between, after = orjson.dumps(pod).split(b"\\u0000")
     return before, between, after
+
+
+def started(now: datetime) -> bytes:
+    """Return the change of a Pod's status that makes it Running and Ready, as a kubelet would."""
+    at = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    kinds = ("Ready", "Initialized", "ContainersReady")
+    conditions = [{"type": kind, "status": "True", "lastTransitionTime": at} for kind in kinds]
+    return orjson.dumps({"status": {"phase": "Running", "startTime": at, "conditions": conditions}})
 
 
 def node(name: str, machine: Machine, *, max_pods: int, now_us: int) -> Json:

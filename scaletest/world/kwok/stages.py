@@ -3,9 +3,14 @@
 kwok's own stages do the same and more (addresses, container states, Jobs that complete). For every expression of a
 selector kwok turns the whole object into JSON and back, one object at a time: seven times per change of a Pod, so that
 kubelets fell a minute behind a fill. These ask once for each stage and write what schedulers and controllers read.
+
+Pods that are created on their Nodes are started by whoever creates them. An API server ends the watches of whoever is
+slow to read, and kwok begins its next one with all Pods anew: it would start those twice that it is about to start.
 """
 
 from typing import Any, Final
+
+from scaletest.world.kwok.objects import PLACED_KEY
 
 __all__ = ["STAGES"]
 
@@ -49,7 +54,11 @@ def _stage(name: str, kind: str, asked: dict[str, Any], after: dict[str, Any]) -
 
 
 _NODE_STATUS: Final = '.status.conditions.[] | select( .type == "Ready" ) | .status'
-_POD_PHASE: Final = 'if .metadata.deletionTimestamp then "Leaving" else .status.phase end'
+# Deleting a Pod that is to leave first takes its grace away, which shows, and then the Pod.
+_POD_PHASE: Final = f"""
+if .metadata.deletionTimestamp then (if .metadata.deletionGracePeriodSeconds == 0 then "Gone" else "Leaving" end)
+elif .metadata.annotations["{PLACED_KEY}"] then "Placed" else .status.phase end
+""".strip()
 
 STAGES: Final = (
     # Leases keep a Node alive from then on; kwok renews them whatever its stages are.
@@ -57,5 +66,5 @@ STAGES: Final = (
         "node-ready", "Node", {"key": _NODE_STATUS, "operator": "NotIn", "values": ["True"]}, {"statusTemplate": _NODE}
     ),
     _stage("pod-ready", "Pod", {"key": _POD_PHASE, "operator": "In", "values": ["Pending"]}, {"statusTemplate": _POD}),
-    _stage("pod-delete", "Pod", {"key": ".metadata.deletionTimestamp", "operator": "Exists"}, {"delete": True}),
+    _stage("pod-delete", "Pod", {"key": _POD_PHASE, "operator": "In", "values": ["Leaving"]}, {"delete": True}),
 )

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from real_clusters import toolchain_folder
+from contract.grounds import KubeGround
+from real_clusters import raised_cluster, toolchain_folder
 from scaletest.world.kwok.homes import clear_home
 from scaletest.world.kwok.runs import LiveRun, register_run
 
@@ -36,3 +37,10 @@ def run(register: Path, tmp_path: Path) -> Iterator[LiveRun]:
         made.release(home)
     made.end()
     assert not (register / "scaletest" / "runs" / "tested-1.json").exists()
+
+
+@pytest.fixture
+def ground(run: LiveRun, toolchain: Path) -> Iterator[KubeGround]:
+    """Return a world to play in: one cluster that is ready for load."""
+    with raised_cluster("c1", run=run, binaries=toolchain) as cluster:
+        yield KubeGround(cluster)

@@ -2,30 +2,20 @@
 
 import asyncio
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from contract.grounds import KubeGround, Scene
 from contract.readers import Reader
-from real_clusters import raised_cluster
 from scaletest.ports.cluster import Answer, Change, WatchBrokenError
 from scaletest.world.kwok import api as api_module
 from scaletest.world.kwok import kube_cluster as cluster_module
 from scaletest.world.kwok.api import ApiError
 from scaletest.world.kwok.components import APISERVER
-from scaletest.world.kwok.runs import LiveRun
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 _DONE = {Answer.OK, Answer.CONFLICT, Answer.NOT_FOUND}
-
-
-@pytest.fixture
-def ground(run: LiveRun, toolchain: Path) -> Iterator[KubeGround]:
-    with raised_cluster("c1", run=run, binaries=toolchain) as cluster:
-        yield KubeGround(cluster)
 
 
 @pytest.fixture(autouse=True)

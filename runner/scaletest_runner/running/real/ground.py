@@ -13,7 +13,7 @@ from scaletest.plan.plan import Plan
 from scaletest.world.kwok.clock import SystemClock
 from scaletest.world.kwok.clusters import KwokCluster, create_cluster
 from scaletest.world.kwok.components import CONTROLLER_MANAGER, MetricsPage
-from scaletest.world.kwok.controllers import Held, hold_controllers, release_controllers
+from scaletest.world.kwok.controllers import Held, hold_controllers, pause_bystanders, release_controllers
 from scaletest.world.kwok.outside_prometheus import OutsidePrometheus
 from scaletest.world.kwok.preparing import prepare_cluster
 from scaletest.world.kwok.processes import Cost, ProcessId, identify
@@ -108,15 +108,23 @@ class Ground:
         assert self.driver.stdout is not None
         return self.driver.stdout
 
+    def make_room(self) -> None:
+        """Leave the machine to those who fill the clusters."""
+        for cluster in self.clusters:
+            pause_bystanders(cluster)
+
     async def release_controllers(self) -> None:
-        """Let controllers work from now on, and scrape control planes."""
-        for n, cluster in enumerate(self.clusters):
-            if (held := self._held.pop(cluster.name)) is not None:
-                self.clusters[n] = await release_controllers(cluster, held)
+        """Let everybody work from now on, and scrape control planes."""
+        await self._release()
         assert self.prometheus is not None
         if isinstance(self.prometheus, OutsidePrometheus):
             await self.prometheus.check(time.time_ns() // 1_000_000)
         await self.prometheus.scrape([page for cluster in self.clusters for page in control_plane(cluster)])
+
+    async def _release(self) -> None:
+        for n, cluster in enumerate(self.clusters):
+            if (held := self._held.pop(cluster.name, None)) is not None:
+                self.clusters[n] = await release_controllers(cluster, held)
 
     def check(self) -> None:
         """Raise GroundLostError when a part is gone that should be there."""
@@ -164,6 +172,7 @@ class Ground:
         """End everything, or leave clusters and Prometheus standing if they are to be kept."""
         await self.stop_driver()
         if keep:
+            await self._release()  # a run that ended while it filled its clusters leaves some that work
             self._run.keep()
             return
         folder = self._run.folder / "logs"

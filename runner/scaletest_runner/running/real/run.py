@@ -166,6 +166,8 @@ class _RealRun:
     async def _entered(self, ground: Ground, phase: str) -> None:
         if phase in {"", self._phase}:
             return
+        if phase == "seed":
+            ground.make_room()
         if phase == "steady":
             await ground.release_controllers()
         self._enter(phase)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scaletest.model import CapacityType, Machine, MachineState, Operator, Requirement, Resources, Spread
 from scaletest.ports.cluster import Owner, PodTemplate
 from scaletest.world.kwok.objects import (
+    PLACED_KEY,
     node,
     owner_from,
     placed_pod,
@@ -62,6 +63,7 @@ def test_a_pod_with_a_place_is_of_the_same_make_as_its_workloads_pods(owner: Own
     assert made["spec"] == json.loads(json.dumps(template["spec"]))
     assert made["metadata"]["name"] == "its-name"
     assert made["metadata"]["labels"] == template["metadata"]["labels"]
+    assert made["metadata"]["annotations"].pop(PLACED_KEY) == "true"
     assert made["metadata"]["annotations"] == template["metadata"]["annotations"]
     (reference,) = made["metadata"]["ownerReferences"]
     assert (reference["name"], reference["uid"], reference["controller"]) == (owner.name, "some-uid", True)
