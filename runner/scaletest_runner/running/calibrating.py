@@ -23,15 +23,13 @@ from scaletest.gates.outcomes import RunOutcome
 from scaletest.plan.calibrated import inputs_digest, is_of_this_machine, why_not_calibratable
 from scaletest.plan.gates import Gate
 from scaletest.plan.plan import Plan
-from scaletest.plan.preflight import preflight, refused
 from scaletest.profile import Problem, ProfileError, file_text, read_profile
 from scaletest.profile.calibration import Calibration, CalibrationRuns
 from scaletest.profile.calibration_text import calibration_text, with_calibration
 from scaletest_runner.calibration_view import show_calibration, show_shortage, show_troubles
 from scaletest_runner.exits import Exit
 from scaletest_runner.locations import profile_path
-from scaletest_runner.plan_view import print_findings
-from scaletest_runner.running.requested import Requested, run_quietly
+from scaletest_runner.running.requested import Requested, looked_over, run_quietly
 from scaletest_runner.running.run import StoppedError
 from scaletest_runner.running.sweep import SweptRun, swept
 from scaletest_runner.signals import ENDS
@@ -83,9 +81,7 @@ def calibrate_profile(asked: Asked) -> Exit:
     for problem in loaded.warnings:
         sys.stderr.write(f"{problem}\n")
     plan = Plan(loaded.inputs)
-    findings = preflight(plan)
-    if refused(findings):
-        print_findings(findings, warn())
+    if looked_over(plan) is None:
         return Exit.REFUSED
     gates = _chosen(plan, asked.gates)
     _affordable(asked, len(gates))

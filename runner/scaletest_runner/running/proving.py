@@ -9,22 +9,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from rich.text import Text
-
 from scaletest.engine.decide import ABLATIONS
 from scaletest.gates.matrix import Cell, Conclusion, Matrix, Rule, World
 from scaletest.gates.trials import Trial
 from scaletest.plan.plan import Plan
-from scaletest.plan.preflight import preflight, refused
 from scaletest.profile import Problem, ProfileError, file_text, read_profile
 from scaletest.profile.profile import Profile
 from scaletest.report.proof_json import proof_text
 from scaletest.report.proof_markdown import proof_markdown
 from scaletest_runner.exits import Exit
 from scaletest_runner.locations import profile_path, proving_profiles, shipped_name, shipped_profiles
-from scaletest_runner.plan_view import print_findings
 from scaletest_runner.proof_view import cell_line, print_matrix
-from scaletest_runner.running.requested import Requested, run_quietly
+from scaletest_runner.running.requested import Requested, looked_over, run_quietly
 from scaletest_runner.running.run import StoppedError
 from scaletest_runner.running.sweep import seeds_of, swept
 from scaletest_runner.terminal import warn
@@ -215,11 +211,8 @@ def _requested(profile: str, without: tuple[str, ...], *, seed: int | None, base
 
 def _runnable(profile: str) -> bool:
     """Say whether preflight lets a world start; print its findings otherwise."""
-    findings = preflight(Plan(_requested(profile, (), seed=None, base=Path()).load().inputs))
-    if refused(findings):
-        warn().print(Text(f"{profile}:"))
-        print_findings(findings, warn())
-    return not refused(findings)
+    plan = Plan(_requested(profile, (), seed=None, base=Path()).load().inputs)
+    return looked_over(plan, name=profile) is not None
 
 
 def _known_rules() -> dict[str, Rule]:

@@ -23,7 +23,7 @@ from scaletest_runner.running.sweep import SweptRun, seeds_of, show_sweep, swept
 from scaletest_runner.terminal import out, warn
 from scaletest_runner.verdict_view import print_verdict
 
-__all__ = ["OutsideServer", "Requested", "run_quietly", "run_requested", "run_seeds"]
+__all__ = ["OutsideServer", "Requested", "looked_over", "run_quietly", "run_requested", "run_seeds"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,8 @@ def run_requested(requested: Requested) -> Exit:
     for problem in loaded.warnings:
         sys.stderr.write(f"{problem}\n")
     plan = Plan(loaded.inputs)
-    findings = preflight(plan)
-    if refused(findings):
-        print_findings(findings, warn())
+    findings = looked_over(plan)
+    if findings is None:
         return Exit.REFUSED
     for finding in findings:
         if finding.check == "calibration":  # else it would be known only from a gate that is missing among the passed
@@ -114,6 +113,17 @@ def run_requested(requested: Requested) -> Exit:
     ended = _run(requested, loaded, plan, findings, console=warn())
     _show(ended, requested.command(plan.inputs.random_seed))
     return ended.code
+
+
+def looked_over(plan: Plan, *, name: str = "") -> tuple[Finding, ...] | None:
+    """Return what preflight says of a plan; when it refuses the plan, print that, under a name if given, for None."""
+    findings = preflight(plan)
+    if not refused(findings):
+        return findings
+    if name:
+        warn().print(Text(f"{name}:"))
+    print_findings(findings, warn())
+    return None
 
 
 def _show(ended: Ended, command: str) -> None:
