@@ -17,6 +17,7 @@ __all__ = ["PHASES", "collect", "play"]
 _MS: Final = 1000
 _POLL_US: Final = US_PER_SECOND
 _NO_PROGRESS_US: Final = 120 * US_PER_SECOND
+"""At the least; a profile that gives its ground long to get steady gives it a third of that to move."""
 _MARGIN_S: Final = 60
 
 
@@ -45,7 +46,8 @@ async def _seed(stage: Stage) -> None:
 async def _steady(stage: Stage) -> None:
     """Wait until the fleet is what the profile calls steady."""
     wanted, clock = stage.plan.profile.steady, stage.clock
-    deadline_us = clock.now_us() + microseconds(wanted.within_seconds)
+    within_us = microseconds(wanted.within_seconds)
+    deadline_us, stuck_us = clock.now_us() + within_us, max(_NO_PROGRESS_US, within_us // 3)
     seen, since_us = None, clock.now_us()
     flat_us = microseconds(wanted.acquisitions_flat_seconds)
     acquired, flat_since_us = stage.engine.acquisitions, clock.now_us()
@@ -59,7 +61,7 @@ async def _steady(stage: Stage) -> None:
         state = (stage.driver.bound_ready, stage.engine.acquisitions, tuple(stage.engine.covered().values()))
         if state != seen:
             seen, since_us = state, now_us
-        if now_us >= deadline_us or (missing and now_us - since_us >= _NO_PROGRESS_US):
+        if now_us >= deadline_us or (missing and now_us - since_us >= stuck_us):
             stuck = f", and nothing has moved since {seconds_text(since_us)} s" if now_us < deadline_us else ""
             raise PhaseFailedError(f"{missing or 'acquisitions go on'}{stuck}")
         await stage.scraper.pass_time(min(now_us + _POLL_US, deadline_us))

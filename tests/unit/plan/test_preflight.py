@@ -395,4 +395,11 @@ def test_uber_5k_prints_its_over_seed_and_does_not_fit_kwok() -> None:
 def test_scarcity_notes_its_shortage_and_does_not_refuse_it() -> None:
     findings = preflight(shipped_plan("scarcity-5k"))
     assert not refused(findings)
-    assert {f.subject for f in findings if f.check == "capacity"} == {"cpu-service", "tiny-stateless", "cpu-batch"}
+    assert {f.subject for f in findings if f.check == "capacity"} == {
+        "cpu-service",
+        "stateful-db",
+        "gpu-training-small",
+        "gpu-training-medium",
+        "tiny-stateless",
+        "cpu-batch",
+    }
