@@ -9,6 +9,7 @@ one in 12,000, some two hundred times what fleets lose. `harsh` is three times a
 """
 
 import gc
+import pickle
 import time
 from collections import deque
 from dataclasses import dataclass, replace
@@ -295,8 +296,11 @@ class World:
         return len({(need.cluster, need.aggregate) for need in memcache})
 
     def cold_ms(self, tries: int) -> tuple[float, float]:
-        """Return the quickest start from nothing (index and first cycle), and the first cycle's part of it."""
-        machines, demand = tuple(self.machines.values()), self.demand()
+        """Return the quickest start from nothing (index and first cycle), and the first cycle's part of it.
+
+        An engine that starts has just been told of its machines: records lie side by side, as after hours they do not.
+        """
+        machines, demand = pickle.loads(pickle.dumps((tuple(self.machines.values()), self.demand())))  # noqa: S301 - ours
         best = (float("inf"), 0.0)
         for _ in range(tries):
             gc.collect()
