@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any, Final
 
 import orjson
@@ -44,6 +45,8 @@ _AGAIN_US: Final = US_PER_SECOND
 _READ_TRIES: Final = 5
 _LISTINGS_KEPT: Final = 3
 """Lists are also made for their own sake; whoever means to watch from one does so soon."""
+_BATCHES_EACH: Final = 1 << 32
+"""Revisions from one listing to the next; a watch takes one for every batch."""
 _TROUBLE: Final = (Answer.TIMEOUT, Answer.UNAVAILABLE)
 _CORDON: Final = b'{"spec":{"unschedulable":true}}'
 _NOW: Final = b'{"gracePeriodSeconds":0}'
@@ -66,6 +69,7 @@ class KubeCluster:
         self._numbers = PodNumbers()
         self._removed: dict[str, bool] = {}
         self._owners: dict[int, Owner] = {}
+        self._revisions = count(_BATCHES_EACH, _BATCHES_EACH)
         self._listed: dict[int, Position] = {}
         self._nodes_listed: tuple[int, dict[str, int]] = (0, {})
         self._watched: Position | None = None
@@ -84,13 +88,14 @@ class KubeCluster:
             pods = await self._read(_PODS)
             owners, requests = await asyncio.gather(self._learn_owners(), self._read(_REQUESTS, metadata=True))
         there = [each for each in pods["items"] or () if each["metadata"]["uid"] not in gone]
-        revision = _revision(pods)
+        revision, seen = next(self._revisions), _revision(pods)
         requested = Stream(_REQUESTS, revision=_revision(requests), metadata=True)
         told = Sightings(self._numbers, self._removed)
         listing = told.listed(there, requests["items"] or (), owners, revision)
         self._listed[revision] = Position(
-            pods=Stream(_PODS, revision=revision),
-            nodes=Stream(_NODES, revision=revision),
+            revision,
+            pods=Stream(_PODS, revision=seen),
+            nodes=Stream(_NODES, revision=seen),
             requests=requested if self._watches_requests else None,
             sightings=told,
             seen_us=self._clock.now_us(),
@@ -128,7 +133,7 @@ class KubeCluster:
         if revision not in self._listed:
             raise ValueError(f"{revision} is neither a late listing's revision nor the last one watched")
         position, (nodes_revision, nodes) = self._listed[revision], self._nodes_listed
-        if nodes_revision >= revision:
+        if nodes_revision >= position.pods.revision:
             position.nodes.revision, position.sightings.nodes = nodes_revision, dict(nodes)
             self.stranded.listed(position.placed, nodes, self._clock.now_us())
         self._numbers.keep(position.sightings.pods, newest=position.newest)

@@ -35,10 +35,12 @@ class Position:
     """How far a reader has come: each stream's own revision, what was told, and when the last event came in.
 
     `newest` is the newest number that a Pod had when it was listed, `placed` how many Pods stood on each Node.
+    `revision` is what the port knows it by: a number of our own, as two lists may have one revision of the server's.
     """
 
     def __init__(
         self,
+        revision: int,
         *,
         pods: Stream,
         nodes: Stream,
@@ -53,8 +55,8 @@ class Position:
         self.seen_us = seen_us
         self.newest = newest
         self.placed = placed
-        self.revision = pods.revision
-        """The number by which the port knows this position: the last one told. Streams may be further, with no news."""
+        self.revision = revision
+        """The last one told. Streams may be further, with no news."""
 
     @property
     def streams(self) -> tuple[Stream, ...]:
@@ -96,7 +98,6 @@ class KubeWatch:
                 await self._news.wait()
             batch = self._batch()
             if batch.pods or batch.nodes:
-                self._position.revision = batch.revision
                 return batch
 
     def close(self) -> None:
@@ -135,10 +136,11 @@ class KubeWatch:
                 self._lags.note(events, at_us)
                 self._stranded.note_pods(events, at_us)
             position.seen_us = at_us
+        position.revision += bool(pods or nodes)
         return WatchBatch(
             received_us=self._clock.now_us(),
             after_us=after_us,
-            revision=position.pods.revision,
+            revision=position.revision,
             pods=tuple(pods),
             nodes=tuple(nodes),
             pods_us=pods_us,
