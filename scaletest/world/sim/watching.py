@@ -103,7 +103,9 @@ class EventLog:
         """
         span = slice(after - self._trimmed, last - self._trimmed)
         events = self._events[span]
-        stamps = [max(happened_us + delay_us, least_us) for happened_us in self._happened_us[span]]
+        happened = self._happened_us[span]
+        early = bisect_right(happened, least_us - delay_us)
+        stamps = [least_us] * early + [happened_us + delay_us for happened_us in happened[early:]]
         if self._last_node <= after:
             return WatchBatch(now_us, after_us, last, tuple(events), (), stamps)  # type: ignore[arg-type]  # all of Pods
         pods = [(event, at) for event, at in zip(events, stamps, strict=True) if isinstance(event, PodEvent)]
