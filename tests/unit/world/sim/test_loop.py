@@ -1,4 +1,5 @@
 import asyncio
+from contextvars import copy_context
 from collections.abc import Callable
 
 import pytest
@@ -115,3 +116,17 @@ def test_the_hook_is_called_between_callbacks_and_can_end_the_run() -> None:
 
     with pytest.raises(InterruptError):
         loop.run_until_complete(main())
+
+
+def test_what_is_called_soon_can_be_cancelled_unless_it_is_a_tasks_next_step() -> None:
+    loop, called = VirtualLoop(), list[str]()
+
+    async def main() -> None:
+        loop.call_soon(called.append, "cancelled").cancel()
+        kept = loop.call_soon(called.append, "kept", context=copy_context())
+        with pytest.raises(NotImplementedError):
+            kept.cancel()
+        await VirtualClock(loop).sleep_until(1)
+
+    loop.run_until_complete(main())
+    assert called == ["kept"]
