@@ -1,6 +1,6 @@
 import asyncio
-from contextvars import copy_context
 from collections.abc import Callable
+from contextvars import copy_context
 
 import pytest
 
