@@ -119,9 +119,16 @@ class EngineProxy:
             await asyncio.sleep(_POLL_S)
 
     async def _post(self, path: str, body: object = None) -> None:
+        """Tell the engine something, again and again until it answers; one that is gone is found by `_check`."""
         assert self._session is not None
-        async with self._session.post(path, json=body) as response:
-            response.raise_for_status()
+        while True:
+            self._check()
+            try:
+                async with self._session.post(path, json=body) as response:
+                    response.raise_for_status()
+                    return
+            except (aiohttp.ClientConnectionError, TimeoutError):
+                await asyncio.sleep(_LOOK_S)
 
     def _check(self) -> None:
         if self._process is not None and (code := self._process.returncode) is not None:
