@@ -1,19 +1,22 @@
 """A Prometheus that somebody else runs: told what to scrape by a file, and asked for what it has stored."""
 
-import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from scaletest.world.kwok.errors import GroundError
+from scaletest.world.kwok.first_scrapes import never_scraped
 from scaletest.world.kwok.homes import replace_file
 from scaletest.world.kwok.processes import Cost
-from scaletest.world.kwok.prometheus import ScrapeTarget, Server, read_samples
+from scaletest.world.kwok.prometheus import ScrapeTarget, Server
 from scaletest.world.kwok.prometheus_server import Scraped
 
 __all__ = ["OutsidePrometheus"]
 
-_LOOK_BACK_MS: Final = 60_000
+_FIRST_S: Final = 30.0
+"""It notices a new file at once, and takes up what it names some seconds later."""
+_ANSWER_S: Final = 10.0
+"""An engine may have started within the last interval."""
 
 
 class OutsidePrometheus:
@@ -48,16 +51,19 @@ class OutsidePrometheus:
         """Take our targets away."""
         self._file.unlink(missing_ok=True)
 
-    async def check(self, now_ms: int) -> None:
-        """Raise GroundError unless the server has scraped every target in the last minute."""
-        metrics = await asyncio.to_thread(
-            read_samples, self.server, (), start_ms=now_ms - _LOOK_BACK_MS, end_ms=now_ms, targets=self.targets
-        )
-        up = {series.labels["target"] for series in metrics.find("up") if 1 in series.values}
-        if missing := [each.target for each in self._scraped if each.target not in up]:
+    async def scraping(self) -> None:
+        """Wait until the server has tried every target; raise GroundError when it does not."""
+        await self._check(patience_s=_FIRST_S, answered=False)
+
+    async def check(self) -> None:
+        """Raise GroundError unless every target has answered the server in the last minute."""
+        await self._check(patience_s=_ANSWER_S, answered=True)
+
+    async def _check(self, *, patience_s: float, answered: bool) -> None:
+        if missing := await never_scraped(self.server, self.targets, patience_s=patience_s, answered=answered):
             raise GroundError(
                 f"Prometheus at {self.server.url} does not scrape {' and '.join(missing)}",
-                why=f"it has no answer of theirs from the last {_LOOK_BACK_MS // 1000} s",
+                why=f"it has {'no answer of theirs' if answered else 'not tried to'}, after {patience_s:g} s",
                 remedy=f"add a job with file_sd_configs: [{{files: [{self._file}]}}] to its configuration; it must run "
                 "on this machine",
             )

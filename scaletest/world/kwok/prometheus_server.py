@@ -13,6 +13,7 @@ from typing import Any, Final
 from scaletest.world.kwok.clusters import KwokCluster
 from scaletest.world.kwok.components import MetricsPage
 from scaletest.world.kwok.errors import GroundError
+from scaletest.world.kwok.first_scrapes import never_scraped
 from scaletest.world.kwok.homes import HomeKind, clear_home, replace_file
 from scaletest.world.kwok.kwokctl import telling_lines
 from scaletest.world.kwok.ports import LOOPBACK
@@ -99,6 +100,11 @@ class PrometheusServer:
     def cost(self) -> Cost | None:
         """Return what the server has cost so far; None when it is gone."""
         return self._identity.cost() if self._identity else None
+
+    async def scraping(self) -> None:
+        """Wait until the server has tried every target; raise GroundError when it does not."""
+        if missing := await never_scraped(self.server, self.targets, patience_s=_START_S, answered=False):
+            raise _failed(self._home, f"it has not scraped {' and '.join(missing)} after {_START_S:g} s")
 
     async def scrape(self, more: Iterable[Scraped]) -> None:
         """Scrape these as well from now on; the others go on undisturbed."""

@@ -97,6 +97,20 @@ def test_a_page_is_scraped_under_our_name_at_our_instants_and_only_what_is_wante
     assert registered_runs() == ([], [])
 
 
+def test_a_target_is_looked_for_before_anybody_answers_there(run: LiveRun, toolchain: Path) -> None:
+    async def looked_for() -> Metrics:
+        server = await start_prometheus(run, toolchain, [_engine("127.0.0.1:1")])
+        since_ms = int(time.time() * 1000) - 1000
+        await server.scraping()
+        end_ms = int(time.time() * 1000)
+        metrics = read_samples(server.server, (), start_ms=since_ms, end_ms=end_ms, targets=server.targets)
+        await server.stop()
+        return metrics
+
+    (up,) = asyncio.run(looked_for()).find("up")
+    assert set(up.values) == {0.0}
+
+
 def test_a_control_plane_is_scraped_from_when_it_is_asked_for(run: LiveRun, toolchain: Path) -> None:
     async def scraped(address: str) -> tuple[Metrics, list[Scraped]]:
         cluster = await create_cluster("c1", run=run, binaries=toolchain)

@@ -10,17 +10,17 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from time import monotonic, sleep, time
+from time import time
 
 import pytest
 
+from scaletest.world.kwok import outside_prometheus
 from scaletest.world.kwok.components import MetricsPage
 from scaletest.world.kwok.errors import GroundError
 from scaletest.world.kwok.outside_prometheus import OutsidePrometheus
 from scaletest.world.kwok.prometheus import PrometheusUnavailable, Server, read_samples
 from scaletest.world.kwok.prometheus_server import Scraped
 
-_WAIT_S = 20.0
 _NOTHING = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": []}})
 
 
@@ -73,14 +73,8 @@ def test_an_outside_server_scrapes_what_our_file_names_and_forgets_it_afterwards
     with _answering("work_total 7\n") as (address, _):
         server = serving(tmp_path / "database", config)
         outside = OutsidePrometheus(server, file, [Scraped("driver", MetricsPage(address, "http"), interval_ms=200)])
-        deadline = monotonic() + _WAIT_S
-        while True:
-            try:
-                asyncio.run(outside.check(int(time() * 1000)))
-                break
-            except GroundError:
-                assert monotonic() < deadline
-                sleep(0.2)
+        asyncio.run(outside.scraping())
+        asyncio.run(outside.check())
         now_ms = int(time() * 1000)
         metrics = read_samples(server, ["work_total"], start_ms=now_ms - 60_000, end_ms=now_ms, targets=outside.targets)
     (work,) = metrics.find("work_total")
@@ -89,13 +83,16 @@ def test_an_outside_server_scrapes_what_our_file_names_and_forgets_it_afterwards
     assert not file.exists()
 
 
-def test_a_server_that_does_not_scrape_us_is_told_how(tmp_path: Path, serving: Callable[..., Server]) -> None:
+def test_a_server_that_does_not_scrape_us_is_told_how(
+    tmp_path: Path, serving: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outside_prometheus, "_FIRST_S", 0.5)
     file = tmp_path / "targets.json"
     outside = OutsidePrometheus(
         serving(tmp_path / "database"), file, [Scraped("engine", MetricsPage("127.0.0.1:1", "http"))]
     )
     with pytest.raises(GroundError, match=f"does not scrape engine.*file_sd_configs.*{file}"):
-        asyncio.run(outside.check(int(time() * 1000)))
+        asyncio.run(outside.scraping())
 
 
 def test_a_token_comes_from_its_file_and_is_shown_nowhere_else(tmp_path: Path) -> None:

@@ -126,8 +126,9 @@ class _RealRun:
 
     async def _raise(self, ground: Ground) -> None:
         names = [cluster_name(ordinal) for ordinal in range(self._plan.geometry.clusters)]
-        await ground.raise_clusters(names)
         await ground.start_prometheus()
+        await ground.raise_clusters(names)
+        await ground.until_scraped()
 
     async def _while_watched(self, ground: Ground, work: Any) -> None:
         """Wait for work, and look at signals and the ground meanwhile."""
