@@ -29,6 +29,7 @@ from scaletest.world.sim.loop import StalledError, VirtualLoop
 from scaletest_runner.exits import Exit
 from scaletest_runner.judging import exit_of, write_reports
 from scaletest_runner.running.bars import edges_by_metric
+from scaletest_runner.running.memory import give_back
 from scaletest_runner.running.phases import play
 from scaletest_runner.running.progress import Progress, Reading
 from scaletest_runner.running.scraper import SCRAPE_INTERVAL_US
@@ -127,7 +128,7 @@ def write_plan(plan: Plan, findings: tuple[Finding, ...], folder: Path) -> Plann
 
 def judged(folder: Path, record: RunRecord, test: PlannedTest, *, strict: bool, stopped: StoppedError | None) -> Ended:
     """Judge what was sealed and write the reports; a run that was ended from outside keeps its own exit code."""
-    gc.collect()  # what played the run is not needed any more, and the rows take as much room again
+    give_back()  # what played the run is not needed any more, and the rows take as much room again
     with _seldom_collected():
         verdict = judge(test, read_evidence(folder, record, keep=needed_metrics(test)), strict=strict)
     write_reports(folder, verdict, record)
