@@ -11,6 +11,8 @@ from sys import intern
 from types import NoneType, UnionType
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, get_args, get_type_hints
 
+import orjson
+
 __all__ = [
     "LEDGERS",
     "LEDGER_OF",
@@ -187,24 +189,15 @@ def decode_header(ledger: str, line: str) -> None:
         raise RowError(f"version {opened.get('version')!r} is not the known version {ROWS_VERSION}")
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no value")
-
-
-# Built once: json.dumps and json.loads build a new one per call as soon as an option is given.
-_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant)
+# Built once: json.dumps builds a new one per call as soon as an option is given.
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def _parsed(line: str) -> dict[str, Any]:
-    """Return the object in a line; one that fills the line from end to end needs no search for blanks around it."""
+    """Return the object in a line."""
     try:
-        values, end = _DECODER.raw_decode(line)
-    except (ValueError, RecursionError):
-        end = -1
-    try:
-        values = values if end == len(line) else _DECODER.decode(line)
-    except (ValueError, RecursionError) as error:
+        values = orjson.loads(line)
+    except ValueError as error:
         raise RowError(f"not JSON: {error}") from None
     if not isinstance(values, dict):
         raise RowError("not a JSON object")

@@ -8,7 +8,7 @@ from typing import Final
 
 from scaletest.gates.case import Case
 from scaletest.gates.outcomes import Information
-from scaletest.gates.quantiles import quantile
+from scaletest.gates.quantiles import Spread
 from scaletest.model.instants import US_PER_SECOND
 
 __all__ = ["information_of", "settle_adequacy"]
@@ -30,7 +30,7 @@ def information_of(case: Case) -> Iterator[Information]:
     if rows:
         intervals = [(b.at_us - a.at_us) / US_PER_SECOND for a, b in pairwise(rows)]
         if intervals:
-            middle = quantile([(i, i) for i in intervals], 0.5).low
+            middle = Spread.of((i, i) for i in intervals).quantile(0.5).low
             yield Information("cycle interval", f"{middle:.2f} s in the middle")
         yield Information("machines in flight", f"{min(row.in_flight for row in rows):,} at the least")
         yield Information("Configured", f"{rows[0].configured:,} at soak start, {rows[-1].configured:,} at its end")

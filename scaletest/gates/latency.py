@@ -14,7 +14,7 @@ from scaletest.gates.counters import histograms_between
 from scaletest.gates.cycles import cycle_rows
 from scaletest.gates.ledger import ledger_gap
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome
-from scaletest.gates.quantiles import Interval, histogram_quantile, over_bar, quantile
+from scaletest.gates.quantiles import Spread, histogram_quantile
 from scaletest.gates.results import not_applicable, result, unmeasured
 from scaletest.gates.waits import Waits, all_waits
 from scaletest.model.instants import US_PER_SECOND, exact
@@ -63,7 +63,7 @@ def binding_latency(case: Case, gate: Gate) -> GateResult:
         return unmeasured(case, gate, "no request was measured")
     if not waits.in_tail:
         return unmeasured(case, gate, "no request was planned in the tail", samples=len(waits.rows))
-    return _latency_result(case, gate, waits.times, waits.in_tail, details=_breakdown(waits, gate.quantile or 0.5))
+    return _latency_result(case, gate, waits.all, waits.in_tail, details=_breakdown(waits, gate.quantile or 0.5))
 
 
 def _waits_for_machine(row: RequestRow) -> bool:
@@ -86,8 +86,8 @@ def cycle_duration(case: Case, gate: Gate) -> GateResult:
         return unmeasured(case, gate, doubt, samples=len(cycles))
     if len(compute) != len(case.evidence.compute) or not all(row.cycle in compute for row in cycles):
         return unmeasured(case, gate, "the compute times do not match the cycles")
-    soak = [(compute[row.cycle],) * 2 for row in cycles]
-    tail = [(compute[row.cycle],) * 2 for row in cycles if case.tail.holds(row.at_us)]
+    soak = Spread.of((compute[row.cycle],) * 2 for row in cycles)
+    tail = Spread.of((compute[row.cycle],) * 2 for row in cycles if case.tail.holds(row.at_us))
     if not tail:
         return unmeasured(case, gate, "no cycle ran in the tail", samples=len(cycles))
     return _latency_result(case, gate, soak, tail)
@@ -118,14 +118,13 @@ def histogram_latency(case: Case, gate: Gate) -> GateResult:
 def _latency_result(
     case: Case,
     gate: Gate,
-    soak: Sequence[Interval],
-    tail: Sequence[Interval],
+    soak: Spread,
+    tail: Spread,
     *,
     details: Sequence[tuple[str, str]] = (),
 ) -> GateResult:
     share = gate.quantile or 0.5
-    value, late = quantile(soak, share), quantile(tail, share)
-    over = over_bar(soak, _seconds(gate))
+    value, late, over = soak.quantile(share), tail.quantile(share), soak.over(_seconds(gate))
     outcome, reason, figures = _outcome(case, gate, value, late, over=over, samples=len(soak))
     look, figures = _LOOK.get(gate.rule, "requests ledger: the slowest rows"), [*figures, *details]
     return result(
@@ -156,14 +155,12 @@ def _breakdown(waits: Waits, share: float) -> list[tuple[str, str]]:
         ("worst priority", waits.by_priority),
         ("worst fingerprint", waits.by_fingerprint),
     ):
-        worst, name = _worst({n: quantile(samples, share) for n, samples in sorted(groups.items())})
+        worst, name = _worst({n: samples.quantile(share) for n, samples in sorted(groups.items())})
         figures.append((title, f"{name}: {_text(worst)} of {len(groups[name]):,}"))
     for path in ("present", "new-machine"):
         samples = waits.by_path.get(path)
-        figures.append(
-            (f"path {path}", f"{_text(quantile(samples, share))} of {len(samples):,}" if samples else "none")
-        )
-    figures.append(("planned to bound", _text(quantile(waits.since_plan, share))))
+        figures.append((f"path {path}", f"{_text(samples.quantile(share))} of {len(samples):,}" if samples else "none"))
+    figures.append(("planned to bound", _text(waits.since_plan.quantile(share))))
     figures.append(("bound before its request existed", f"{waits.early:,}"))
     return figures
 

@@ -16,7 +16,7 @@ from scaletest.gates.latency import judged
 from scaletest.gates.ledger import BINDS
 from scaletest.gates.outcomes import Bracket, GateResult, Outcome, RunOutcome, Verdict
 from scaletest.gates.proof import _DRILLS, PROOFS, proof_gate
-from scaletest.gates.quantiles import HistogramDelta, histogram_quantile, over_bar, quantile
+from scaletest.gates.quantiles import HistogramDelta, Spread, histogram_quantile
 from scaletest.gates.staging import Scene, staged_evidence, staged_test
 from scaletest.model.instants import exact
 from scaletest.plan.planned import PlannedTest
@@ -145,25 +145,25 @@ def test_only_enough_samples_show_a_quantile_when_strict() -> None:
 
 @given(waits, shares)
 def test_a_quantile_is_a_sample_of_the_nearest_rank(values: list[float], share: float) -> None:
-    found = quantile([(value, value) for value in values], share)
+    found = Spread.of((value, value) for value in values).quantile(share)
     assert found.exact
     assert found.low == sorted(values)[max(1, ceil(len(values) * exact(share))) - 1]
 
 
 @given(waits, shares, shares)
 def test_a_quantile_rises_with_its_share(values: list[float], one: float, other: float) -> None:
-    samples = [(value, value) for value in values]
-    assert quantile(samples, min(one, other)).low <= quantile(samples, max(one, other)).low
+    samples = Spread.of((value, value) for value in values)
+    assert samples.quantile(min(one, other)).low <= samples.quantile(max(one, other)).low
 
 
 @given(st.lists(st.tuples(seconds, seconds, seconds, st.booleans()), min_size=1, max_size=60), shares)
 def test_brackets_hold_the_exact_quantile(drawn: list[tuple[float, float, float, bool]], share: float) -> None:
-    truth = quantile([(value, value) for value, *_ in drawn], share).low
-    samples = [(max(0.0, v - less), inf if censored else v + more) for v, less, more, censored in drawn]
-    bracket = quantile(samples, share)
+    truth = Spread.of((value, value) for value, *_ in drawn).quantile(share).low
+    samples = Spread.of((max(0.0, v - less), inf if censored else v + more) for v, less, more, censored in drawn)
+    bracket = samples.quantile(share)
     assert bracket.low <= truth
     assert bracket.high is None or truth <= bracket.high
-    assert over_bar(samples, truth) >= sum(value > truth for value, *_ in drawn)
+    assert samples.over(truth) >= sum(value > truth for value, *_ in drawn)
 
 
 @given(waits, shares, st.lists(st.sampled_from([0.5, 1.0, 5.0, 30.0, 33.0, 100.0]), unique=True))
@@ -174,7 +174,7 @@ def test_a_histogram_holds_the_exact_quantile_of_its_data(
     for edge in (*sorted(edges), inf):
         counts.append((edge, sum(lower < value <= edge for value in values)))
         lower = edge
-    truth = quantile([(value, value) for value in values], share).low
+    truth = Spread.of((value, value) for value in values).quantile(share).low
     bracket = histogram_quantile(HistogramDelta(tuple(counts)), share)
     assert bracket.low <= truth
     assert bracket.high is None or truth <= bracket.high

@@ -5,7 +5,7 @@ from math import inf
 import pytest
 
 from scaletest.gates.outcomes import Bracket
-from scaletest.gates.quantiles import HistogramDelta, histogram_quantile, nearest_rank, over_bar, quantile
+from scaletest.gates.quantiles import HistogramDelta, Spread, histogram_quantile, nearest_rank
 
 
 @pytest.mark.parametrize(
@@ -17,9 +17,9 @@ def test_the_nearest_rank_is_exact(samples: int, share: float, rank: int) -> Non
 
 
 def test_a_sample_that_still_waits_makes_the_upper_edge_unknown() -> None:
-    assert quantile([(1.0, 1.0), (2.0, inf)], 0.99) == Bracket(2.0, None)
-    assert quantile([(1.0, 1.0), (2.0, inf)], 0.5) == Bracket(1.0, 1.0)
-    assert over_bar([(1.0, 1.0), (2.0, inf), (3.0, 3.0)], 2.5) == 2
+    assert Spread.of([(1.0, 1.0), (2.0, inf)]).quantile(0.99) == Bracket(2.0, None)
+    assert Spread.of([(1.0, 1.0), (2.0, inf)]).quantile(0.5) == Bracket(1.0, 1.0)
+    assert Spread.of([(1.0, 1.0), (2.0, inf), (3.0, 3.0)]).over(2.5) == 2
 
 
 @pytest.mark.parametrize(

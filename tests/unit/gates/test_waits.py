@@ -1,7 +1,6 @@
-"""Waits: sorted once, and still sorted in whatever is picked from them."""
+"""Waits: gone through once, and every pick and group of them adds up."""
 
 from dataclasses import replace
-from math import inf
 
 from scaletest.evidence import RequestRow
 from scaletest.gates.case import Case
@@ -38,17 +37,30 @@ def _waits() -> Waits:
     )
 
 
-def test_groups_and_picks_keep_the_order_of_the_whole() -> None:
+def test_groups_and_picks_hold_the_waits_of_their_own_requests() -> None:
     waits = _waits()
-    assert [low for low, _ in waits.times[:3]] == [1.0, 2.0, 3.0]
-    assert [low for low, _ in waits.by_cluster["cluster 1"][:2]] == [2.0, 3.0]
+    assert [waits.all.quantile(share).low for share in (0.25, 0.5, 0.75)] == [1.0, 2.0, 3.0]
+    assert [waits.by_cluster["cluster 1"].quantile(share).low for share in (0.3, 0.6)] == [2.0, 3.0]
     assert [row.cluster for row in waits.where(lambda row: row.path == "present").rows] == [2, 1]
     assert {path: len(times) for path, times in waits.by_path.items()} == {"present": 2, "new-machine": 1, "": 1}
+    assert len(waits.in_tail) == sum(waits.case.tail.holds(row.planned_us) for row in waits.rows)
+
+
+def test_alike_waits_all_count() -> None:
+    waits = all_waits(_case(*[_row(1_000_000)] * 99, _row(5_000_000)))
+    assert (len(waits.all), waits.all.over(1.0), waits.all.over(0.5)) == (100, 1, 100)
+    assert (waits.all.quantile(0.99).low, waits.all.quantile(0.991).low) == (1.0, 5.0)
 
 
 def test_one_that_still_waits_has_no_upper_edge() -> None:
-    assert _waits().times[-1][1] == inf
-    assert _waits().since_plan[-1][1] == inf
+    assert _waits().all.quantile(1).high is None
+    assert _waits().since_plan.quantile(1).high is None
+    assert _waits().all.over(1_000_000) == 1
+
+
+def test_no_requests_have_no_waits() -> None:
+    nobody = _waits().where(lambda _: False)
+    assert (len(nobody.all), len(nobody.in_tail), nobody.by_path, nobody.early) == (0, 0, {}, 0)
 
 
 def test_a_bind_before_its_request_is_counted() -> None:
