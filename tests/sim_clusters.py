@@ -89,6 +89,7 @@ class Stage:
         await self.sleep(0.1)
 
     def events(self) -> list[PodEvent | NodeEvent]:
+        self.cluster.check()  # whoever looks at a cluster makes it do what is due
         return list(self.cluster._log._events)
 
     def pod_events(self, *changes: Change) -> list[PodEvent]:
@@ -96,8 +97,10 @@ class Stage:
 
     def bound(self) -> dict[int, str]:
         """Return the Node of every Pod that is on one."""
+        self.cluster.check()
         pods = self.cluster._lives.pods
         return {pods.ids[seat]: node.name for seat in pods.seats() if (node := pods.node_of[seat]) is not None}
 
     def pods(self) -> list[int]:
+        self.cluster.check()
         return [self.cluster._lives.pods.ids[seat] for seat in self.cluster._lives.pods.seats()]

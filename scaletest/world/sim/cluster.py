@@ -25,6 +25,7 @@ from scaletest.ports.cluster import (
 )
 from scaletest.profile.blocks import Latency
 from scaletest.profile.world import World
+from scaletest.world.sim.agenda import Agenda
 from scaletest.world.sim.checking import check_books
 from scaletest.world.sim.kinds import Kind, topology_keys
 from scaletest.world.sim.lives import Lives
@@ -54,6 +55,7 @@ class SimCluster:
         self._name = name
         self._seed, self._ordinal = seed, ordinal
         self._loop = loop
+        self._agenda = Agenda(loop)
         self._max_pods = max_pods
         self._api_latency = _delay(world.api_latency)
         self._node_ready = _delay(world.node_ready)
@@ -63,6 +65,7 @@ class SimCluster:
         self._kinds: dict[_KindKey, Kind] = {}
         self._log = EventLog(
             loop=loop,
+            agenda=self._agenda,
             seed=seed,
             cluster=ordinal,
             delay=_delay(world.watch_delay),
@@ -70,7 +73,7 @@ class SimCluster:
         )
         lag = world.replacement_lag
         self._lives = Lives(
-            loop=loop,
+            agenda=self._agenda,
             log=self._log,
             lag=SignedDelay(microseconds(lag.p50_seconds), microseconds(lag.p99_seconds)),
             lags=Stream.of(seed, "replacement-lag", ordinal),
@@ -87,11 +90,13 @@ class SimCluster:
     @property
     def live(self) -> int:
         """Return how many Pods are not gone."""
+        self._agenda.catch_up()
         return self._lives.pods.live
 
     @property
     def bound_ready(self) -> int:
         """Return how many Pods are on a Ready Node, terminating ones included."""
+        self._agenda.catch_up()
         return self._lives.on_ready_nodes
 
     @property
@@ -101,6 +106,7 @@ class SimCluster:
 
     def check(self) -> None:
         """Raise AssertionError with a sentence when the cluster's books do not agree."""
+        self._agenda.catch_up()
         check_books(self._lives, self._nodes, max_pods=self._max_pods)
 
     # The Cluster port: reading.
@@ -258,6 +264,7 @@ class SimCluster:
         future = self._loop.create_future()
         self._loop.at(self._loop.now_us() + lasts_us, _wake, future)
         await future
+        self._agenda.catch_up()
 
     # The Nodes port.
 
@@ -265,14 +272,15 @@ class SimCluster:
         """Let a machine join; it becomes Ready by itself."""
         if name in self._nodes:
             raise ValueError(f"there is a Node {name} already")
-        self._nodes[name] = node = Node(name, machine, created_us=self._loop.now_us(), slots=self._max_pods)
+        self._agenda.catch_up()
+        self._nodes[name] = node = Node(name, machine, created_us=self._agenda.now_us, slots=self._max_pods)
         self._log.add_node(node.event(Change.ADDED))
         for kind in self._kinds.values():
             if kind.join(node):
                 self._lives.scheduler.redrawn(kind)
         joins = self._joins[name] = self._joins.get(name, 0) + 1
         delay_us = self._node_ready.draw(Stream.of(self._seed, "node-ready", name), joins)
-        self._loop.at(self._loop.now_us() + delay_us, self._become_ready, node)
+        self._agenda.add(self._agenda.now_us + delay_us, self._become_ready, node)
 
     def _become_ready(self, node: Node) -> None:
         if self._nodes.get(node.name) is not node:
@@ -284,17 +292,24 @@ class SimCluster:
 
     async def drained(self, name: str, *, until_us: int) -> bool:
         """Wait until no Pod is left on a Node, at most until an instant; say whether it is empty."""
+        self._agenda.catch_up()
         node = self._nodes.get(name)
         if node is None or not node.pods:
             return True
         future = self._loop.create_future()
         node.empty.append(future)
         self._loop.at(until_us, _wake, future)
-        await future
+        self._agenda.wait()
+        try:
+            await future
+        finally:
+            self._agenda.wait_no_more()
+        self._agenda.catch_up()
         return not node.pods
 
     async def remove_node(self, name: str, *, lost: bool = False) -> None:
         """Take a Node away with whatever Pods are still on it; their owners replace them."""
+        self._agenda.catch_up()
         node = self._nodes.pop(name, None)
         if node is None:
             return

@@ -12,7 +12,6 @@ from scaletest.ports.cluster import NO_REASON, Answer, Change, Gone, Owner, PodE
 from scaletest.profile.world import Scheduler as Settings
 from scaletest.world.sim.agenda import Agenda
 from scaletest.world.sim.kinds import Kind
-from scaletest.world.sim.loop import VirtualLoop
 from scaletest.world.sim.nodes import Node
 from scaletest.world.sim.pods import BOUND, GONE, SEAT_MASK, TERMINATING, WAITING, Pods, ReplicaSet
 from scaletest.world.sim.scheduler import Scheduler
@@ -26,20 +25,17 @@ _ADDED: Final = Change.ADDED
 class Lives:
     """The Pods of a cluster and what becomes of them."""
 
-    def __init__(
-        self, *, loop: VirtualLoop, log: EventLog, lag: SignedDelay, lags: Stream, scheduler: Settings
-    ) -> None:
-        self._loop = loop
+    def __init__(self, *, agenda: Agenda, log: EventLog, lag: SignedDelay, lags: Stream, scheduler: Settings) -> None:
         self._log = log
         self._lag = lag
         self._lags = lags
         self._removals = 0
-        self._agenda = Agenda(loop)
+        self._agenda = agenda
         self.pods = Pods()
         self.owners: dict[int, ReplicaSet] = {}
         self.on_ready_nodes = 0
         self.scheduler = Scheduler(
-            loop=loop, agenda=self._agenda, pods=self.pods, owners=self.owners, settings=scheduler, bind=self._bind
+            agenda=agenda, pods=self.pods, owners=self.owners, settings=scheduler, bind=self._bind
         )
 
     # Appearing.
@@ -113,7 +109,7 @@ class Lives:
         # A Pod without a Node has nothing to shut down, so it never terminates for a while.
         if lag_us < 0 and self.pods.state[pod & SEAT_MASK] == BOUND:
             self._terminate(pod, self.owners[number], reason)
-            self._agenda.add(self._loop.now_us() - lag_us, self._finish, pod, reason)
+            self._agenda.add(self._agenda.now_us - lag_us, self._finish, pod, reason)
         else:
             self.vanish(pod, reason)
         self._replace_after(number, lag_us)
@@ -132,7 +128,7 @@ class Lives:
 
     def _replace_after(self, number: int, lag_us: int) -> None:
         if lag_us > 0:
-            self._agenda.add(self._loop.now_us() + lag_us, self._replace, number)
+            self._agenda.add(self._agenda.now_us + lag_us, self._replace, number)
         else:
             self._replace(number)
 

@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from scaletest.model import US_PER_SECOND, seconds_text
@@ -18,6 +18,8 @@ __all__ = ["DeadlockError", "RunawayError", "StalledError", "VirtualClock", "Vir
 
 _MOST_AT_ONCE: Final = 1_000_000
 _HOOK_EVERY: Final = 1 << 10
+_SPAN_BITS: Final = 10
+"""Timers are kept by spans of about a millisecond, and only those of the span that is being played are in order."""
 
 # Every method of the abstract loop that is not written here raises NotImplementedError, which is the refusal meant. A
 # type checker would call the class abstract, so it is shown asyncio's concrete one.
@@ -28,6 +30,8 @@ else:
 
 T = TypeVar("T")
 Callback = Callable[..., object]
+_Timer = tuple[int, int, Callback, tuple[Any, ...]]
+"""When, in which order of asking, and what."""
 
 
 class StalledError(Exception):
@@ -48,7 +52,13 @@ class VirtualLoop(_Loop):
     def __init__(self, *, hook: Callable[[int], None] | None = None, most_at_once: int = _MOST_AT_ONCE) -> None:
         self._now_us = 0
         self._sequence = 0
-        self._timers: list[tuple[int, int, Callback, tuple[Any, ...]]] = []
+        self._span = 0
+        self._soon: list[_Timer] = []
+        """A heap of what is due up to the end of the current span."""
+        self._later: dict[int, list[_Timer]] = {}
+        """What is due after it by span, in no order."""
+        self._spans: list[int] = []
+        """A heap of the spans of `_later`."""
         self._ready: deque[tuple[Callback, tuple[Any, ...]]] = deque()
         self._hook = hook
         self._most_at_once = most_at_once
@@ -62,7 +72,16 @@ class VirtualLoop(_Loop):
     def at(self, at_us: int, callback: Callback, *args: Any) -> None:
         """Call back at an instant; cheaper than `call_at`, and not to be cancelled."""
         self._sequence += 1
-        heappush(self._timers, (max(at_us, self._now_us), self._sequence, callback, args))
+        at_us = max(at_us, self._now_us)
+        timer = (at_us, self._sequence, callback, args)
+        span = at_us >> _SPAN_BITS
+        if span <= self._span:
+            heappush(self._soon, timer)
+        elif span in self._later:
+            self._later[span].append(timer)
+        else:
+            self._later[span] = [timer]
+            heappush(self._spans, span)
 
     def run_until_complete(self, future: Generator[Any, None, T] | Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:  # type: ignore[override]  # typeshed says Awaitable
         """Run until the future is done; raise StalledError when it never will be."""
@@ -105,13 +124,20 @@ class VirtualLoop(_Loop):
 
     def _advance(self) -> None:
         """Move to the next instant with something to do, and take all of it."""
-        timers = self._timers
-        if not timers:
-            raise DeadlockError(f"everybody waits at {self._instant}, and nothing is left to happen")
-        self._now_us = now = timers[0][0]
-        while timers and timers[0][0] == now:
-            _, _, callback, args = heappop(timers)
+        soon = self._soon or self._next_span()
+        self._now_us = now = soon[0][0]
+        while soon and soon[0][0] == now:
+            _, _, callback, args = heappop(soon)
             self._ready.append((callback, args))
+
+    def _next_span(self) -> list[_Timer]:
+        """Move to the next span with something to do, and put that in order."""
+        if not self._spans:
+            raise DeadlockError(f"everybody waits at {self._instant}, and nothing is left to happen")
+        self._span = heappop(self._spans)
+        self._soon = self._later.pop(self._span)
+        heapify(self._soon)
+        return self._soon
 
     @property
     def _instant(self) -> str:
@@ -191,7 +217,9 @@ class VirtualLoop(_Loop):
     def close(self) -> None:
         """Forget everything that is still to happen."""
         self._closed = True
-        self._timers.clear()
+        self._soon.clear()
+        self._later.clear()
+        self._spans.clear()
         self._ready.clear()
 
 

@@ -12,7 +12,6 @@ from scaletest.model import US_PER_SECOND, microseconds
 from scaletest.profile.world import Scheduler as Settings
 from scaletest.world.sim.agenda import NEVER_US, Agenda
 from scaletest.world.sim.kinds import Domain, Kind
-from scaletest.world.sim.loop import VirtualLoop
 from scaletest.world.sim.nodes import Node
 from scaletest.world.sim.pods import SEAT_MASK, WAITING, Pods, ReplicaSet
 
@@ -27,14 +26,12 @@ class Scheduler:
     def __init__(
         self,
         *,
-        loop: VirtualLoop,
         agenda: Agenda,
         pods: Pods,
         owners: Mapping[int, ReplicaSet],
         settings: Settings,
         bind: Callable[[int, ReplicaSet, Node], None],
     ) -> None:
-        self._loop = loop
         self._agenda = agenda
         self._pods = pods
         self._owners = owners
@@ -90,7 +87,7 @@ class Scheduler:
             pod = heappop(self._queue)[1]
             if self._pods.state_of(pod) == WAITING:
                 self._busy = True
-                self._loop.at(self._loop.now_us() + self._attempt_us, self._attempt, pod)
+                self._agenda.add(self._agenda.now_us + self._attempt_us, self._attempt, pod)
             else:
                 self._tried(pod)
 
@@ -129,7 +126,7 @@ class Scheduler:
         seat = pod & SEAT_MASK
         tries = self._pods.tries[seat]
         self._pods.tries[seat] = min(tries + 1, _TRIES_COUNTED)
-        self._parked[pod] = self._loop.now_us() + min(self._first_wait_us << min(tries, 32), self._longest_wait_us)
+        self._parked[pod] = self._agenda.now_us + min(self._first_wait_us << min(tries, 32), self._longest_wait_us)
         if owner.placement is None:
             owner.kind.domains[()].park(owner.rank, pod, self._parked)
         else:
@@ -149,7 +146,7 @@ class Scheduler:
         if kind.choose(placement) is None:
             for domain in placement.allowed(kind.domains.values()):
                 domain.park(owner.rank, pod, self._parked)
-        elif until_us <= self._loop.now_us():
+        elif until_us <= self._agenda.now_us:
             self._wake(pod, owner)
         elif until_us < placement.armed_us:
             placement.armed_us = until_us
@@ -162,7 +159,7 @@ class Scheduler:
 
     def _wake(self, pod: int, owner: ReplicaSet) -> None:
         until_us = self._parked.pop(pod)
-        assert until_us <= self._loop.now_us(), f"Pod {pod} is woken before its back-off ends"
+        assert until_us <= self._agenda.now_us, f"Pod {pod} is woken before its back-off ends"
         if owner.placement is not None:
             owner.placement.parked.pop(pod, None)
         heappush(self._queue, (owner.rank, pod))
@@ -194,7 +191,7 @@ class Scheduler:
 
     def _head(self, domain: Domain) -> tuple[int, int] | None:
         """Return the first in a domain's line whose owner may use it; the others come back when their owners move."""
-        while (head := domain.head(self._loop.now_us(), self._parked)) is not None:
+        while (head := domain.head(self._agenda.now_us, self._parked)) is not None:
             owner = self._owner_of(head[1])
             placement = owner.placement
             if placement is None or domain in placement.allowed(owner.kind.domains.values()):

@@ -11,6 +11,7 @@ from typing import Final
 from scaletest.model import US_PER_SECOND, Stream
 from scaletest.model.latency import Delay
 from scaletest.ports.cluster import NodeEvent, PodEvent, WatchBatch, WatchBrokenError, WatchExpiredError
+from scaletest.world.sim.agenda import Agenda
 from scaletest.world.sim.loop import VirtualLoop
 
 __all__ = ["EventLog", "SimWatch"]
@@ -27,8 +28,18 @@ _INTERVAL, _KIND = 0, 1  # ordinals of a watch's two draws about its end
 class EventLog:
     """Events in order; an event's revision is its number, from 1 on."""
 
-    def __init__(self, *, loop: VirtualLoop, seed: int, cluster: int, delay: Delay, breaks_per_hour: float) -> None:
+    def __init__(
+        self,
+        *,
+        loop: VirtualLoop,
+        agenda: Agenda,
+        seed: int,
+        cluster: int,
+        delay: Delay,
+        breaks_per_hour: float,
+    ) -> None:
         self._loop = loop
+        self._agenda = agenda
         self._key = (seed, cluster)
         self._delay = delay
         self._breaks_per_hour = breaks_per_hour
@@ -50,27 +61,28 @@ class EventLog:
     def add(self, event: PodEvent) -> None:
         """Log what happened to a Pod."""
         self._events.append(event)
-        self._happened_us.append(self._loop.now_us())
+        self._happened_us.append(self._agenda.now_us)
         if self._idle:
             self._stir()
 
     def add_all(self, events: Collection[PodEvent]) -> None:
         """Log what happened to many Pods at once."""
         self._events += events
-        self._happened_us.extend(repeat(self._loop.now_us(), len(events)))
+        self._happened_us.extend(repeat(self._agenda.now_us, len(events)))
         if events and self._idle:
             self._stir()
 
     def add_node(self, event: NodeEvent) -> None:
         """Log what happened to a Node."""
         self._events.append(event)
-        self._happened_us.append(self._loop.now_us())
+        self._happened_us.append(self._agenda.now_us)
         self._last_node = self.revision
         self._stir()
 
     def _stir(self) -> None:
         """Tell everybody who has seen all that was before."""
         idle, self._idle = self._idle, []
+        self._agenda.wait_no_more(len(idle))
         for watch in idle:
             watch.stir()
 
@@ -127,7 +139,7 @@ class EventLog:
         self._watches += 1
         seed, cluster = self._key
         delays = Stream.of(seed, "watch-delay", cluster, number)
-        watch = SimWatch(self, self._loop, revision, (self._delay, delays))
+        watch = SimWatch(self, self._loop, self._agenda, revision, (self._delay, delays))
         self._open[watch] = None
         if self._breaks_per_hour:
             self._plan_break(watch, Stream.of(seed, "watch-break", cluster, number))
@@ -143,12 +155,14 @@ class EventLog:
     def listen(self, watch: "SimWatch") -> None:
         """Remember a watch that has shown everything and waits for more."""
         self._idle.append(watch)
+        self._agenda.wait()
 
     def forget(self, watch: "SimWatch") -> None:
         """Let go of a watch that has ended."""
         self._open.pop(watch, None)
         if watch in self._idle:
             self._idle.remove(watch)
+            self._agenda.wait_no_more()
 
 
 class SimWatch:
@@ -159,13 +173,16 @@ class SimWatch:
     """
 
     __slots__ = (
-        "_after_us", "_batches", "_delay", "_delay_us", "_delays", "_error", "_least_us", "_listens",
+        "_after_us", "_agenda", "_batches", "_delay", "_delay_us", "_delays", "_error", "_least_us", "_listens",
         "_log", "_loop", "_waiter", "revision",
     )  # fmt: skip
 
-    def __init__(self, log: EventLog, loop: VirtualLoop, revision: int, delays: tuple[Delay, Stream]) -> None:
+    def __init__(
+        self, log: EventLog, loop: VirtualLoop, agenda: Agenda, revision: int, delays: tuple[Delay, Stream]
+    ) -> None:
         self._log = log
         self._loop = loop
+        self._agenda = agenda
         self._delay, self._delays = delays
         self._batches = 0
         self._delay_us = self._delay.draw(self._delays, 0)
@@ -183,7 +200,8 @@ class SimWatch:
     async def next(self) -> WatchBatch:
         """Wait for events; raise the error the watch ended with."""
         while self._error is None:
-            now_us = self._loop.now_us()
+            self._agenda.catch_up()
+            now_us = self._agenda.now_us
             if self.revision == self._log.revision:
                 self._listen()
             elif (due_us := self._due_us()) <= now_us:

@@ -3,6 +3,8 @@ from collections.abc import Callable
 from contextvars import copy_context
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scaletest.ports.crew import Crew
 from scaletest.world.sim.loop import DeadlockError, RunawayError, VirtualClock, VirtualLoop
@@ -34,6 +36,28 @@ def test_what_is_due_at_one_instant_runs_in_the_order_it_was_asked_for() -> None
     loop.run_until_complete(main())
 
     assert seen == [-1, *range(50)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5000), st.lists(st.integers(0, 5000), max_size=3)), max_size=30))
+def test_timers_run_by_instant_and_then_in_the_order_they_were_asked_for(wanted: list[tuple[int, list[int]]]) -> None:
+    loop, ran, asked = VirtualLoop(), list[tuple[int, int]](), list[tuple[int, int]]()
+
+    def ask(at_us: int, then: list[int]) -> None:
+        number = len(asked)
+        asked.append((max(at_us, loop.now_us()), number))
+
+        def run() -> None:
+            ran.append((loop.now_us(), number))
+            for later_us in then:
+                ask(later_us, [])
+
+        loop.at(at_us, run)
+
+    for at_us, then in wanted:
+        ask(at_us, then)
+    loop.run_until_complete(VirtualClock(loop).sleep_until(6000))
+
+    assert ran == sorted(asked)
 
 
 def test_asyncio_timeouts_run_on_virtual_time() -> None:
