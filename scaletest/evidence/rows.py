@@ -158,7 +158,8 @@ def header(ledger: str) -> str:
 def encode(row: Row) -> str:
     """Return a row as one canonical JSON line; fields at their default are left out."""
     kind = type(row)
-    shape = (kind, *map(type, row), *map(ne, row, _DEFAULTS[kind]))
+    doubtful, defaults = _DOUBTFUL[kind]
+    shape = (kind, *map(type, row), *map(ne, doubtful(row), defaults))
     write = _WRITERS.get(shape)
     if write is None:
         write = _WRITERS[shape] = _writer(row)
@@ -293,6 +294,16 @@ def _allowed(hint: Any) -> tuple[type, ...]:
 _TYPES: Final = {kind: _types_of(kind) for kind in LEDGERS.values()}
 _REQUIRED: Final = {kind: frozenset(kind._fields) - kind._field_defaults.keys() for kind in LEDGERS.values()}
 _DEFAULTS: Final = {kind: tuple(kind._field_defaults.get(n, _NO_DEFAULT) for n in kind._fields) for kind in _TYPES}
+
+
+def _doubtful(kind: type[Row]) -> tuple[Getter, tuple[Any, ...]]:
+    """Return how to get the fields whose type does not tell whether they are at their default, and the defaults."""
+    sure = (None, _NO_DEFAULT)
+    at = [at for at, default in enumerate(_DEFAULTS[kind]) if not any(default is each for each in sure)]
+    return _getter(at), tuple(_DEFAULTS[kind][each] for each in at)
+
+
+_DOUBTFUL: Final = {kind: _doubtful(kind) for kind in _DEFAULTS}
 
 # Rows come in a few shapes, told by the fields that are there and their types: what a shape allows is found out once.
 _WRITERS: Final[dict[tuple[Any, ...], Callable[[Row], str]]] = {}

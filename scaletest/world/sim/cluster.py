@@ -4,7 +4,6 @@ Every call takes its time first and then acts at once and whole, so an answer is
 it is given. What a call sets off afterwards is in lives.py (Pods) and scheduler.py.
 """
 
-import asyncio
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
@@ -261,9 +260,7 @@ class SimCluster:
         stream, made = self._calls.get(call) or (Stream.of(self._seed, "api-latency", self._ordinal, call), 0)
         self._calls[call] = (stream, made + 1)
         lasts_us = self._api_latency.draw(stream, made) + _WRITE_US * items
-        future = self._loop.create_future()
-        self._loop.at(self._loop.now_us() + lasts_us, _wake, future)
-        await future
+        await self._loop.instant(self._loop.now_us() + lasts_us)
         self._agenda.catch_up()
 
     # The Nodes port.
@@ -296,12 +293,11 @@ class SimCluster:
         node = self._nodes.get(name)
         if node is None or not node.pods:
             return True
-        future = self._loop.create_future()
-        node.empty.append(future)
-        self._loop.at(until_us, _wake, future)
+        empty = self._loop.instant(until_us)
+        node.empty.append(empty)
         self._agenda.wait()
         try:
-            await future
+            await empty
         finally:
             self._agenda.wait_no_more()
         self._agenda.catch_up()
@@ -324,8 +320,3 @@ class SimCluster:
 
 def _delay(latency: Latency) -> Delay:
     return Delay.of(p50_us=microseconds(latency.p50_seconds), p99_us=microseconds(latency.p99_seconds))
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

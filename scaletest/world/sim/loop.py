@@ -83,6 +83,12 @@ class VirtualLoop(_Loop):
             self._later[span] = [timer]
             heappush(self._spans, span)
 
+    def instant(self, at_us: int) -> asyncio.Future[None]:
+        """Return a future that is done at an instant, unless it is done before."""
+        future = asyncio.Future[None](loop=self)
+        self.at(at_us, _finish, future)
+        return future
+
     def run_until_complete(self, future: Generator[Any, None, T] | Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:  # type: ignore[override]  # typeshed says Awaitable
         """Run until the future is done; raise StalledError when it never will be."""
         # The way asyncio's own loops mark themselves as running.
@@ -103,10 +109,11 @@ class VirtualLoop(_Loop):
         take = ready.popleft
         at_once = since = 0
         while not done():
-            if not ready:
+            if ready:
+                callback, args = take()
+            else:
                 at_once = 0
-                self._advance()
-            callback, args = take()
+                callback, args = self._advance()
             callback(*args)
             at_once += 1
             since += 1
@@ -122,13 +129,14 @@ class VirtualLoop(_Loop):
         if self._hook is not None:
             self._hook(self._now_us)
 
-    def _advance(self) -> None:
-        """Move to the next instant with something to do, and take all of it."""
+    def _advance(self) -> tuple[Callback, tuple[Any, ...]]:
+        """Move to the next instant with something to do; return the first of it, and make the rest ready."""
         soon = self._soon or self._next_span()
-        self._now_us = now = soon[0][0]
-        while soon and soon[0][0] == now:
-            _, _, callback, args = heappop(soon)
-            self._ready.append((callback, args))
+        self._now_us, _, callback, args = heappop(soon)
+        while soon and soon[0][0] == self._now_us:
+            timer = heappop(soon)
+            self._ready.append(timer[2:])
+        return callback, args
 
     def _next_span(self) -> list[_Timer]:
         """Move to the next span with something to do, and put that in order."""
@@ -235,9 +243,7 @@ class VirtualClock:
 
     async def sleep_until(self, at_us: int) -> None:
         """Wait for an instant."""
-        future = self._loop.create_future()
-        self._loop.at(at_us, _wake, future)
-        await future
+        await self._loop.instant(at_us)
 
 
 class _Soon:
@@ -277,6 +283,6 @@ def _run_handle(handle: asyncio.Handle) -> None:
         handle._context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]  # noqa: SLF001
 
 
-def _wake(future: asyncio.Future[None]) -> None:
+def _finish(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)

@@ -166,7 +166,7 @@ class Scheduler:
 
     def _offer(self, node: Node) -> None:
         """Wake the first of those who could use a Node, or come back when a back-off ends."""
-        if node.promised or not node.open:
+        if not self._parked or node.promised or not node.open:
             return
         best, next_us = None, NEVER_US
         for domain in node.domains:
