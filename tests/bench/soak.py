@@ -13,8 +13,11 @@ from typing import Final
 from scaletest_runner.locations import shipped_profiles
 
 _SEEDS: Final = 200
-_NOT_RUN: Final = ("uber-500k", "uber-50k", "spot-churn-50k", "soak-24h")
-"""Planned only, or longer than all the others together; soak-24h has a step of its own."""
+_NOT_RUN: Final = ("uber-500k",)
+"""Planned only: nothing here is large enough for it."""
+_SHORT_S: Final = {"uber-50k": 120, "spot-churn-50k": 120}
+"""Seconds of soak instead of an hour. Of an engine that never acts the hour shows no more: what it has to give back
+(7,800 machines) is several times what is lost meanwhile (1,300)."""
 
 
 def _scaletest(*argv: str) -> tuple[int, str]:
@@ -42,11 +45,18 @@ def _never_acts() -> bool:
     held = True
     for path in shipped_profiles():
         if path.stem not in _NOT_RUN:
-            code, text = _scaletest(path.stem, "--ablate", "AB-00")
+            code, text = _scaletest(path.stem, "--ablate", "AB-00", *_shortened(path.stem))
             outcome = [line for line in text.splitlines() if line.startswith(("PASS", "FAIL:", "INCONCLUSIVE:"))]
             print(f"AB-00 on {path.stem}: exit {code}, {outcome[-1] if outcome else 'no verdict'}")
             held = held and code != 0
     return held
+
+
+def _shortened(profile: str) -> list[str]:
+    if profile not in _SHORT_S:
+        return []
+    soak_s = _SHORT_S[profile]
+    return ["--set", f"loadProfile.soakSeconds={soak_s}", "--set", f"loadProfile.settleSeconds={soak_s // 4}"]
 
 
 _STEPS: Final = {"seeds": _seeds, "day": _day, "never-acts": _never_acts}

@@ -6,6 +6,7 @@ on, or goes on for ever without its clock advancing, ends with an error that nam
 """
 
 import asyncio
+import gc
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
@@ -85,7 +86,7 @@ class VirtualLoop(_Loop):
 
     def instant(self, at_us: int) -> asyncio.Future[None]:
         """Return a future that is done at an instant, unless it is done before."""
-        future = asyncio.Future[None](loop=self)
+        future: asyncio.Future[None] = asyncio.Future(loop=self)
         self.at(at_us, _finish, future)
         return future
 
@@ -112,20 +113,22 @@ class VirtualLoop(_Loop):
             if ready:
                 callback, args = take()
             else:
-                at_once = 0
+                before_us = self._now_us
                 callback, args = self._advance()
+                if self._now_us > before_us:
+                    at_once = 0
             callback(*args)
             at_once += 1
             since += 1
             if since == _HOOK_EVERY:
                 since = 0
-                self._look_up(at_once, callback)
+                self._look_up(at_once, callback, args)
 
-    def _look_up(self, at_once: int, callback: Callback) -> None:
+    def _look_up(self, at_once: int, callback: Callback, args: tuple[Any, ...]) -> None:
         """Look up from the work: the clock must still be moving, and somebody outside may want something."""
         if at_once > self._most_at_once:
-            what = getattr(callback, "__qualname__", callback)
-            raise RunawayError(f"{at_once:,} callbacks at {self._instant}, and the clock stands still ({what})")
+            who = _who(callback, args)
+            raise RunawayError(f"{at_once:,} callbacks at {self._instant}, and the clock stands still ({who})")
         if self._hook is not None:
             self._hook(self._now_us)
 
@@ -134,8 +137,7 @@ class VirtualLoop(_Loop):
         soon = self._soon or self._next_span()
         self._now_us, _, callback, args = heappop(soon)
         while soon and soon[0][0] == self._now_us:
-            timer = heappop(soon)
-            self._ready.append(timer[2:])
+            self._ready.append(heappop(soon)[2:])
         return callback, args
 
     def _next_span(self) -> list[_Timer]:
@@ -275,6 +277,16 @@ class _Kept:
 
 
 _KEPT: Final = cast("asyncio.Handle", _Kept())
+
+
+def _who(callback: Callback, args: tuple[Any, ...]) -> str:
+    """Return the task that is stepped or woken by a callback, or else what was called."""
+    # A step knows its task, and a future its waiter's next step; only the garbage collector is told.
+    for known in (gc.get_referents(*args), gc.get_referents(*gc.get_referents(*args))):
+        for each in known:
+            if isinstance(each, asyncio.Task):
+                return each.get_name()
+    return getattr(callback, "__qualname__", str(callback))
 
 
 def _run_handle(handle: asyncio.Handle) -> None:

@@ -1,6 +1,8 @@
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import copy_context
+from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -83,15 +85,50 @@ def test_a_deadlock_is_reported_with_its_instant() -> None:
         loop.run_until_complete(main())
 
 
-def test_a_loop_that_never_advances_the_clock_is_reported_with_its_instant() -> None:
+async def _sleep_for_no_time(_loop: VirtualLoop) -> None:
+    for _ in count():
+        await asyncio.sleep(0)
+
+
+async def _sleep_until_now(loop: VirtualLoop) -> None:
+    for _ in count():
+        await VirtualClock(loop).sleep_until(loop.now_us())
+
+
+async def _wait_for_nothing(loop: VirtualLoop) -> None:
+    for _ in count():
+        future = loop.create_future()
+        loop.call_soon(future.set_result, None)
+        await future
+
+
+@pytest.mark.parametrize("work", [_sleep_for_no_time, _sleep_until_now, _wait_for_nothing])
+@pytest.mark.timeout(20)
+def test_a_loop_that_never_advances_the_clock_is_reported_with_its_instant_and_task(
+    work: Callable[[VirtualLoop], Coroutine[Any, Any, None]],
+) -> None:
     loop = VirtualLoop(most_at_once=1000)
 
     async def main() -> None:
         await asyncio.sleep(2)
-        for _ in range(10_000):
-            await asyncio.sleep(0)
+        await loop.create_task(work(loop), name="agent c-1: watch")
 
-    with pytest.raises(RunawayError, match="at 2 s of virtual time"):
+    with pytest.raises(RunawayError, match=r"at 2 s of virtual time, and the clock stands still \(agent c-1: watch\)"):
+        loop.run_until_complete(main())
+
+
+@pytest.mark.timeout(20)
+def test_a_timer_for_this_very_instant_that_comes_again_and_again_is_reported_by_its_name() -> None:
+    loop = VirtualLoop(most_at_once=1000)
+
+    def again() -> None:
+        loop.at(0, again)
+
+    async def main() -> None:
+        again()
+        await loop.create_future()
+
+    with pytest.raises(RunawayError, match=r"\(.*again\)"):
         loop.run_until_complete(main())
 
 
