@@ -62,7 +62,7 @@ bench-kwok: setup toolchain ## 2,500 Pods through a real scheduler, beside kubec
 coverage-diff: setup toolchain ## smoke in both worlds, and which statements of engine and load ran in one of them only
 	$(BIN)/python tests/bench/world_coverage.py
 
-soak: setup ## dev-50 on 200 seeds, 24 virtual hours of it, and an engine that never acts on every profile (an hour)
+soak: setup ## dev-50 on 200 seeds, 24 virtual hours of it, and an engine that never acts on every profile (an hour and a half)
 	$(BIN)/python tests/bench/soak.py
 
 prove: setup ## every rule away in every proving world, claims over five seeds; writes docs/proving-matrix.md (6 minutes)
