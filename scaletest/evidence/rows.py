@@ -298,8 +298,7 @@ _DEFAULTS: Final = {kind: tuple(kind._field_defaults.get(n, _NO_DEFAULT) for n i
 
 def _doubtful(kind: type[Row]) -> tuple[Getter, tuple[Any, ...]]:
     """Return how to get the fields whose type does not tell whether they are at their default, and the defaults."""
-    sure = (None, _NO_DEFAULT)
-    at = [at for at, default in enumerate(_DEFAULTS[kind]) if not any(default is each for each in sure)]
+    at = [at for at, default in enumerate(_DEFAULTS[kind]) if default is not None and default is not _NO_DEFAULT]
     return _getter(at), tuple(_DEFAULTS[kind][each] for each in at)
 
 
